@@ -1,0 +1,152 @@
+"""The one record that every corpus yields: a `Document`, an ordered list of segments with metadata and lineage.
+
+Odd: a document has two ids. `source_id` names the place it came from and survives a change of recipe; `id` names its
+content. Media bytes are held beside the record, under the names that its segments give.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from trivium.errors import ShardError
+
+FORMAT = "trivium.document"
+VERSION = 1
+ID_LENGTH = 26  # characters of lower-case base32: the first 130 bits of sha256
+
+
+class Text(msgspec.Struct, frozen=True, kw_only=True, tag="text", omit_defaults=True):
+    """UTF-8 text; `loss=False` marks text that is context only (no target)."""
+
+    text: str
+    loss: bool = True
+
+
+class Image(msgspec.Struct, frozen=True, kw_only=True, tag="image"):
+    """A picture: `media` is its member name (`i0.png`), `width` and `height` in pixels as stored."""
+
+    media: str
+    width: int
+    height: int
+    mime: str
+
+
+class Video(msgspec.Struct, frozen=True, kw_only=True, tag="video"):
+    """A clip: `frames` counted by decoding, `fps` frames a second, sizes in pixels."""
+
+    media: str
+    width: int
+    height: int
+    mime: str
+    frames: int
+    fps: float
+
+
+Segment = Text | Image | Video
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One transformation that touched a document: its name, version, and the digest of its parameters."""
+
+    name: str
+    version: int
+    parameters: str = ""
+    seed: int | None = None
+
+
+class Lineage(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a document came from: recipe digest, sha256 of the source bytes, parents' ids, steps in order."""
+
+    recipe: str = ""
+    source_sha256: str = ""
+    parents: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+
+class Meta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known about a document. `scores` hold what rules measured; decisions stand in the recipe's policy."""
+
+    source_id: str
+    corpus: str
+    domain: str
+    source: str  # the source's name in the recipe
+    address: str  # place inside the source: URL, path, record offset
+    license: str
+    language: str = ""
+    title: str = ""
+    scores: dict[str, float] = {}
+    cluster: str = ""  # near-duplicate cluster: the smallest member's source_id; held-out splits go by it
+    duplicates: tuple[str, ...] = ()  # source ids of the exact and near duplicates that this one survived
+    lineage: Lineage = msgspec.field(default_factory=Lineage)
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """An ordered list of segments and its metadata; `id` is derived (`finish`) and empty while a build works on it."""
+
+    segments: tuple[Segment, ...]
+    meta: Meta
+    id: str = ""
+
+    @property
+    def text(self) -> str:
+        """All text segments joined by nothing."""
+        return "".join(s.text for s in self.segments if isinstance(s, Text))
+
+    @property
+    def media(self) -> tuple[str, ...]:
+        """Names of the media members, in order of first use."""
+        return tuple(dict.fromkeys(s.media for s in self.segments if not isinstance(s, Text)))
+
+
+def base32_id(payload: bytes) -> str:
+    """26 lower-case base32 characters: the first 130 bits of sha256 over `payload`."""
+    return base64.b32encode(hashlib.sha256(payload).digest())[:ID_LENGTH].decode().lower()
+
+
+def source_id(source: str, place: str) -> str:
+    """The id of a place in a named source; stable when the recipe changes."""
+    return base32_id(msgspec.json.encode([source, place]))
+
+
+def content_id(segments: tuple[Segment, ...], media: Mapping[str, bytes]) -> str:
+    """The id of a content: canonical JSON of the segments, media replaced by the sha256 of their bytes."""
+    canonical: list[Any] = []
+    for segment in segments:
+        built = msgspec.to_builtins(segment)
+        if not isinstance(segment, Text):
+            built["media"] = hashlib.sha256(media[segment.media]).hexdigest()
+        canonical.append(built)
+    return base32_id(msgspec.json.encode(canonical, order="sorted"))
+
+
+def finish(document: Document, media: Mapping[str, bytes]) -> Document:
+    """The document with its content id filled in."""
+    return msgspec.structs.replace(document, id=content_id(document.segments, media))
+
+
+def encode(document: Document) -> bytes:
+    """Canonical JSON (sorted keys, one line): equal documents give equal bytes."""
+    built = msgspec.to_builtins(document)
+    return msgspec.json.encode({"format": FORMAT, "version": VERSION, **built}, order="sorted")
+
+
+class _Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    format: str = ""
+    version: int = 0
+
+
+def decode(payload: bytes) -> Document:
+    """Raises ShardError when the JSON is not a document of a version this code knows."""
+    try:
+        head = msgspec.json.decode(payload, type=_Envelope)
+        if head.format != FORMAT or head.version != VERSION:
+            raise ShardError(
+                f"a record of format {head.format!r} version {head.version}; this code reads {FORMAT!r} version "
+                f"{VERSION}: read it with the Trivium release that wrote it"
+            )
+        return msgspec.json.decode(payload, type=Document)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ShardError(f"a record's JSON can't be read: {error}") from None

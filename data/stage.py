@@ -1,0 +1,97 @@
+"""What a build's stages take and give: `Raw` bytes from a reader, a `Draft` document, a `Drop` with its reason.
+
+A stage is a plain object without Beam: `open` once a worker, then `process` for each item, then `close`. It must be a
+pure function of the item and its configuration, so that any runner and any order of arrival give the same records.
+"""
+
+from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from trivium.data.records import Document, Lineage, Meta, Step
+from trivium.data.records import source_id as make_source_id
+
+
+class Raw(msgspec.Struct, frozen=True, kw_only=True):
+    """One item as a reader found it: `body` bytes at `address` inside the named `source`."""
+
+    corpus: str
+    domain: str
+    source: str
+    address: str
+    license: str
+    body: bytes
+    mime: str
+    language: str = ""
+    title: str = ""
+
+    @property
+    def source_id(self) -> str:
+        return make_source_id(self.source, self.address)
+
+    def meta(self, *, source_sha256: str, steps: tuple[Step, ...] = ()) -> Meta:
+        """The metadata of a document made from this item; the driver fills in the recipe digest."""
+        return Meta(
+            source_id=self.source_id,
+            corpus=self.corpus,
+            domain=self.domain,
+            source=self.source,
+            address=self.address,
+            license=self.license,
+            language=self.language,
+            title=self.title,
+            lineage=Lineage(source_sha256=source_sha256, steps=steps),
+        )
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A document under construction with its media bytes by member name."""
+
+    document: Document
+    media: dict[str, bytes] = {}
+
+
+class Drop(msgspec.Struct, frozen=True, kw_only=True):
+    """A refused item: `reason` is a short code for counters (`too_short`), `detail` one line for people.
+
+    `error=True` says that a stage crashed; such drops count against the recipe's error budget. `excerpt` holds up to
+    400 characters of what was refused.
+    """
+
+    source_id: str
+    source: str
+    address: str
+    stage: str
+    reason: str
+    detail: str = ""
+    excerpt: str = ""
+    error: bool = False
+    survivor: str = ""  # dedup: source_id of the record that stays
+    similarity: float | None = None  # dedup: verified Jaccard
+
+
+Item = Raw | Draft
+Outcome = Raw | Draft | Drop
+
+
+@runtime_checkable
+class Stage(Protocol):
+    """One transformation of single items; `name` and `version` stand in the lineage of what it touched."""
+
+    name: str
+    version: int
+
+    def open(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def process(self, item: Item) -> Iterator[Outcome]: ...
+
+
+def touched(draft: Draft, step: Step) -> Draft:
+    """The draft with `step` added to its lineage."""
+    meta = draft.document.meta
+    lineage = msgspec.structs.replace(meta.lineage, steps=(*meta.lineage.steps, step))
+    document = msgspec.structs.replace(draft.document, meta=msgspec.structs.replace(meta, lineage=lineage))
+    return msgspec.structs.replace(draft, document=document)

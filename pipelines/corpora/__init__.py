@@ -1,0 +1,1 @@
+"""Beam recipes: one corpus each."""

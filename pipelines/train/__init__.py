@@ -1,0 +1,1 @@
+"""The joint training run: loop, checkpoints, metrics, report."""

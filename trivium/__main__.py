@@ -1,0 +1,3 @@
+from trivium.cli import main
+
+main()

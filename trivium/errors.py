@@ -1,0 +1,83 @@
+"""Every error that a user can meet, and its exit code.
+
+Each message says what is wrong, what was found and what to do.
+
+    TriviumError                 1   the work failed
+    ├── UsageError               2   the command or its arguments are wrong
+    │   └── ConfigError          2   a YAML file or --set value is wrong; names the key, what was found, the nearest name
+    ├── InputError               2   an input file or folder is missing or not what it should be
+    ├── MissingDependencyError   1   a package or program is absent; names the command that brings it
+    ├── ShardError               1   a shard, index or manifest is damaged or of another version
+    ├── DigestError              1   parts made with different tokenizers, picture rules or recipes were mixed
+    ├── BuildError               1   a Beam job failed: error budget spent, worker died, disk full
+    ├── GuardError               1   a guarded child process was killed or refused its input (becomes a reject)
+    ├── CheckpointError          1   a checkpoint is damaged or belongs to another run configuration
+    └── TrainError               1   training can't go on: loss not finite, corpus exhausted, disk full
+"""
+
+__all__ = [
+    "BuildError",
+    "CheckpointError",
+    "ConfigError",
+    "DigestError",
+    "GuardError",
+    "InputError",
+    "MissingDependencyError",
+    "ShardError",
+    "TrainError",
+    "TriviumError",
+    "UsageError",
+]
+
+
+class TriviumError(Exception):
+    """Base of all; `str(error)` is what the user reads, `exit_code` what the process returns."""
+
+    exit_code = 1
+
+
+class UsageError(TriviumError):
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A configuration value is wrong; the message begins with `FILE:LINE: path.of.key`."""
+
+
+class InputError(TriviumError):
+    exit_code = 2
+
+
+class MissingDependencyError(TriviumError):
+    """A package or program is absent; the message holds the command that brings it."""
+
+
+class ShardError(TriviumError):
+    pass
+
+
+class DigestError(TriviumError):
+    pass
+
+
+class BuildError(TriviumError):
+    pass
+
+
+class GuardError(TriviumError):
+    """A guarded child refused or did not finish its input; `reason` is the reject's short code."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type["GuardError"], tuple[str, str]]:
+        return type(self), (self.reason, str(self))
+
+
+class CheckpointError(TriviumError):
+    pass
+
+
+class TrainError(TriviumError):
+    pass
