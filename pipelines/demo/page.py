@@ -1,0 +1,48 @@
+"""The demo's last step: `report.json` for scripts and `report.html` for people, from what the steps left behind."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+from trivium.pipelines.demo.steps import CORPORA, Step
+
+
+def write_page(out: Path, plan: Sequence[Step], seconds: Mapping[str, float]) -> dict[str, Any]:
+    """Writes both reports into `out` and returns the facts. The page holds everything in itself but three links."""
+    run = json.loads((out / "run" / "report.json").read_text())
+    facts = {**run, "train_seconds": run["seconds"], "seconds": round(sum(seconds.values()), 1), "steps": dict(seconds)}
+    facts["corpora"] = {name: _corpus(out / "built" / name, out / "corpora" / name) for name in CORPORA}
+    _replace(out / "report.json", json.dumps(facts, indent=2) + "\n")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(resources.files(__package__).joinpath("page.html.j2").read_text(encoding="utf-8"))
+    page = template.render(
+        facts=facts,
+        steps=[{"title": s.title, "command": " ".join(s.arguments), "seconds": seconds.get(s.name)} for s in plan],
+        plot=base64.b64encode((out / "curriculum.png").read_bytes()).decode(),
+        samples={s.title: s.writes.read_text() for s in plan if s.name.startswith("sample")},
+    )
+    _replace(out / "report.html", page)
+    return facts
+
+
+def _corpus(built: Path, tokenised: Path) -> dict[str, Any]:
+    """Records, tokens and the funnel of one corpus, from its manifests."""
+    before, after = (json.loads((folder / "manifest.json").read_text()) for folder in (built, tokenised))
+    return {
+        "records": sum(shard["records"] for shard in after["shards"]),
+        "tokens": sum(shard["tokens"] for shard in after["shards"]),
+        "patches": sum(shard["patches"] for shard in after["shards"]),
+        "funnel": before["funnel"],
+        "licences": after["licences"],
+    }
+
+
+def _replace(path: Path, text: str) -> None:
+    partial = path.with_name(path.name + ".tmp")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
