@@ -1,0 +1,33 @@
+# Three commands for those who work on Trivium: check, test, bench. One for those who meet it: demo.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench soak mutate clean
+SHELL := /bin/bash
+PY := .venv/bin/python
+
+help: ## Print this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+
+setup: ## Make .venv: system packages, pinned Python packages, trivium (quick when nothing changed)
+	@scripts/setup.sh
+
+demo: setup ## From raw files to a trained nano model on this machine: out/demo/report.html
+	@.venv/bin/trivium demo --out out/demo
+
+test: setup ## The whole suite, on two processes
+	@$(PY) -m pytest -n 2 --dist worksteal --durations 15 $(ARGS)
+
+check: setup ## Lint, format, types
+	@scripts/check.sh
+
+bench: setup ## Throughput floors of this machine, pass or fail (not in CI)
+	@$(PY) scripts/bench.py $(ARGS)
+
+soak: setup ## The long proofs, minutes to hours
+	@$(PY) -m pytest -p no:cacheprovider --durations 0 -m soak $(ARGS)
+
+mutate: setup ## Apply every deliberate defect of tests/mutations.yaml; each must turn its test red
+	@$(PY) scripts/mutate.py $(ARGS)
+
+clean: ## Remove what can be made again, except .venv
+	@rm -rf build out .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
