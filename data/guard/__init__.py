@@ -1,0 +1,13 @@
+"""A sandboxed helper process for native and untrusted work: renderers, decoders, scripts of strangers.
+
+    with Guard("trivium.data.svg.render:render", Limits(wall_seconds=5)) as guard:
+        picture = guard.call(request, Picture)     # GuardError when the child refused, hung, died or said too much
+
+The task is a plain function of one argument; both ends speak msgpack of its annotated types, never pickle.
+"""
+
+from trivium.data.guard.guard import Guard
+from trivium.data.guard.limits import Limits
+from trivium.data.guard.sandbox import Sandbox, sandbox
+
+__all__ = ["Guard", "Limits", "Sandbox", "sandbox"]

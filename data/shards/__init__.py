@@ -1,0 +1,43 @@
+"""Shard sets: WebDataset tars with an index beside each and one manifest; our own strict writer and reader."""
+
+from trivium.data.shards.manifest import (
+    ALL,
+    Bucket,
+    FunnelStage,
+    Manifest,
+    ShardInfo,
+    Vocabulary,
+    begin,
+    read_manifest,
+    tally,
+    write_manifest,
+)
+from trivium.data.shards.names import index_name, shard_name
+from trivium.data.shards.plan import bucket_for, parse_buckets, plan_shards, stored_bytes
+from trivium.data.shards.reader import Entries, ShardSet, read_rejects
+from trivium.data.shards.writer import Record, write_rejects, write_shard
+
+__all__ = [
+    "ALL",
+    "Bucket",
+    "Entries",
+    "FunnelStage",
+    "Manifest",
+    "Record",
+    "ShardInfo",
+    "ShardSet",
+    "Vocabulary",
+    "begin",
+    "bucket_for",
+    "index_name",
+    "parse_buckets",
+    "plan_shards",
+    "read_manifest",
+    "read_rejects",
+    "shard_name",
+    "stored_bytes",
+    "tally",
+    "write_manifest",
+    "write_rejects",
+    "write_shard",
+]
