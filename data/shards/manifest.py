@@ -152,9 +152,7 @@ S = TypeVar("S", Manifest, Index)
 
 def parse(payload: bytes, kind: type[S], path: Path) -> S:
     """Reads a manifest or index. Raises ShardError naming `path`, the version found and what to do."""
-    name, version = (
-        (MANIFEST_FORMAT, MANIFEST_VERSION) if issubclass(kind, Manifest) else (INDEX_FORMAT, INDEX_VERSION)
-    )
+    name, version = (MANIFEST_FORMAT, MANIFEST_VERSION) if issubclass(kind, Manifest) else (INDEX_FORMAT, INDEX_VERSION)
     try:
         head = msgspec.json.decode(payload, type=_Envelope)
         if head.format != name or head.version != version:

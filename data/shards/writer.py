@@ -28,7 +28,9 @@ def write_shard(path: Path, items: Iterable[Record], *, rules: PictureRules | No
     media without a segment or a segment without media.
     """
     bucket = names.bucket_of_name(path.name)
-    columns: dict[str, list[int | str]] = {f.name: [] for f in msgspec.structs.fields(Index) if f.type not in (int, str)}
+    columns: dict[str, list[int | str]] = {
+        f.name: [] for f in msgspec.structs.fields(Index) if f.type not in (int, str)
+    }
     with replacing(path) as file:
         sink = _Sink(file, columns)
         last = ""
