@@ -48,7 +48,7 @@ class FunnelStage(Strict, frozen=True, kw_only=True):
     name: str
     input: int
     kept: int
-    dropped: dict[str, int] = {}
+    dropped: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class Vocabulary(Strict, frozen=True, kw_only=True):
@@ -73,15 +73,15 @@ class Manifest(Strict, frozen=True, kw_only=True):
     corpus: str
     domain: str
     recipe: str
-    resolved: dict[str, Any] = {}
+    resolved: dict[str, Any] = msgspec.field(default_factory=dict)
     tokenizer: str | None = None
     vocabulary: Vocabulary | None = None
     pictures: str | None = None
     picture_rules: PictureRules | None = None
     buckets: tuple[Bucket, ...] = (ALL,)
     shards: tuple[ShardInfo, ...] = ()
-    licences: dict[str, int] = {}
-    languages: dict[str, int] = {}
+    licences: dict[str, int] = msgspec.field(default_factory=dict)
+    languages: dict[str, int] = msgspec.field(default_factory=dict)
     funnel: tuple[FunnelStage, ...] = ()
     rejects: int = 0
     parent: str | None = None
@@ -129,8 +129,8 @@ class Index(Strict, frozen=True, kw_only=True):
 
     def broken(self) -> str:
         """Why the columns can't be right, or an empty string."""
-        columns = (self.offset, self.size, self.sha256, self.tokens, self.patches, self.images, self.cluster)
-        columns += (self.source_id, self.license, self.language, self.members)
+        columns: list[list[int] | list[str]] = [self.offset, self.size, self.sha256, self.tokens, self.patches]
+        columns += [self.images, self.cluster, self.source_id, self.license, self.language, self.members]
         if any(len(column) != len(self.id) for column in columns):
             return "its record columns differ in length"
         if any(len(c) != sum(self.members) for c in (self.field, self.member_offset, self.member_size, self.crc32)):
@@ -232,8 +232,8 @@ def read_index(folder: Path, info: ShardInfo) -> Index:
 
 def tally(folder: Path, shards: tuple[ShardInfo, ...]) -> tuple[dict[str, int], dict[str, int]]:
     """Records by licence and by language, counted from the indexes; for a manifest's tables."""
-    licences: dict[str, int] = {}
-    languages: dict[str, int] = {}
+    licences: dict[str, int] = msgspec.field(default_factory=dict)
+    languages: dict[str, int] = msgspec.field(default_factory=dict)
     for info in shards:
         index = read_index(folder, info)
         for license_, language in zip(index.license, index.language, strict=True):

@@ -139,7 +139,7 @@ class ShardSet:
 
     def _payload(self, record: int, member: int) -> bytes:
         offset, size = int(self._offset[member]), int(self._size[member])
-        payload = self._blobs[self.entries.shard[record]].pread(offset, size)
+        payload = self._blobs[int(self.entries.shard[record])].pread(offset, size)
         if zlib.crc32(payload) != self._crc32[member]:
             raise ShardError(
                 f"{self._where(record)}: member {self._field[member]!r} at byte {offset} was changed since it was "
@@ -148,7 +148,7 @@ class ShardSet:
         return payload
 
     def _where(self, record: int) -> str:
-        return f"{self._blobs[self.entries.shard[record]].path}: record {self.entries.id[record]}"
+        return f"{self._blobs[int(self.entries.shard[record])].path}: record {self.entries.id[record]}"
 
 
 def read_rejects(folder: Path) -> Iterator[Drop]:

@@ -1,7 +1,7 @@
 """How text is cut before BPE: one regular expression for both libraries.
 
 Odd: Han runs are pieces of their own (Kimi's rule), so a merge never joins Chinese to Latin; letters keep their case
-pattern (`fooBar` → `foo`, `Bar`) and take one leading space or sign, and an English clitic stays with its word. No piece
+pattern (`fooBar` → `foo`, `Bar`) and take one leading space or sign; an English clitic stays with its word. No piece
 holds a letter and a closing bracket after it, which is why no merge can ever spell a special token.
 """
 

@@ -50,6 +50,6 @@ KIMI_PLACES: dict[str, int] = {
 
 
 def kimi_names(ranks: int) -> list[str]:
-    """Names of the 256 ids above `ranks` ranks, in order; places that the release leaves unnamed are `<|reserved_N|>`."""
+    """Names of the 256 ids above `ranks` ranks, in order; places unnamed in the release are `<|reserved_N|>`."""
     placed = {place - KIMI_RANKS: name for name, place in KIMI_PLACES.items()}
     return [placed.get(place, f"<|reserved_{ranks + place}|>") for place in range(RESERVED)]

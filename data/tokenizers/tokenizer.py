@@ -31,7 +31,10 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path | str) -> "Tokenizer":
-        """Reads a folder with `tokenizer.json`, that file, or a rank file. Raises InputError, MissingDependencyError."""
+        """Reads a folder with `tokenizer.json`, that file, or a rank file.
+
+        Raises InputError, or MissingDependencyError when the file's library is absent.
+        """
         path = Path(path)
         file = path / FILE if path.is_dir() else path
         try:
