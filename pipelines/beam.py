@@ -1,9 +1,9 @@
 """Apache Beam as Trivium runs it: the embedded runner by name, silent logs, and a watchdog over worker processes.
 
-Odd: the embedded runner is built here and not by Beam's `DirectRunner`, which looks for a download first and falls back
+Odd: the embedded runner is built here, not by Beam's `DirectRunner`, which looks for a download first and falls back
 silently; and `multi_processing` workers run our own small entry (`trivium.pipelines.worker`), so that they die with
-their driver and their stderr goes to a log file. A worker killed by a signal makes Beam 2.77 wait for ever; here it ends
-the job within a second.
+their driver and their stderr goes to a log file. A worker killed by a signal makes Beam 2.77 wait for ever; here it
+ends the job within a second.
 """
 
 import contextlib
@@ -140,9 +140,8 @@ def run_job(
 ) -> dict[str, int]:
     """Runs one Beam job to its end and returns our counters (`metric name` → committed value).
 
-    `wire` builds the graph. `logs` is a folder for worker logs; `tick` is called about ten times a second in the calling
-    thread. Raises BuildError when the job fails, a worker process dies or the disk is full; TriviumErrors raised by the
-    graph pass through by message.
+    `wire` builds the graph. `logs` is a folder for worker logs; `tick` is called about ten times a second in the
+    calling thread. Raises BuildError when the job fails, a worker process dies or the disk is full.
     """
     with quiet(options.verbose), _worker_environment(options):
         logs.mkdir(parents=True, exist_ok=True)
@@ -294,8 +293,8 @@ def _as_build_error(name: str, failure: BaseException) -> TriviumError:
     for full in _FULL:
         if full in text:
             return BuildError(
-                f"job {name!r}: no room left to write ({full}); free some space or give another --out, then run the same "
-                "command again"
+                f"job {name!r}: no room left to write ({full}); free some space or give another --out, then run the "
+                "same command again"
             )
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if "Error" in line.partition(":")[0]] or lines or [type(failure).__name__]
