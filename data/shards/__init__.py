@@ -15,6 +15,7 @@ from trivium.data.shards.manifest import (
 from trivium.data.shards.names import index_name, shard_name
 from trivium.data.shards.plan import bucket_for, parse_buckets, plan_shards, stored_bytes
 from trivium.data.shards.reader import Entries, ShardSet, read_rejects
+from trivium.data.shards.whole import record_bytes, write_set
 from trivium.data.shards.writer import Record, write_rejects, write_shard
 
 __all__ = [
@@ -34,10 +35,12 @@ __all__ = [
     "plan_shards",
     "read_manifest",
     "read_rejects",
+    "record_bytes",
     "shard_name",
     "stored_bytes",
     "tally",
     "write_manifest",
     "write_rejects",
+    "write_set",
     "write_shard",
 ]
