@@ -1,0 +1,82 @@
+"""Router balance without an auxiliary loss: quantile balancing, the sign-step baseline, or none.
+
+Odd: the layer never counts by itself. A forward pass returns its counts and the model adds them once, after the pass:
+recomputation under activation checkpointing throws its second copy away, evaluation never adds, and micro-batches sum.
+
+T tokens, E experts, B bins.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from trivium.kernels.quantile import BINS, histogram, quantile_bias
+
+SIGN_STEP = 1e-3  # DeepSeek-V3's constant; K2's own is not published
+
+Method = Literal["quantile", "sign", "none"]
+
+
+class Balance(nn.Module):
+    """Holds the routing bias and what the running step has counted.
+
+    `bias` is part of a checkpoint. `histogram` and `load` belong to the running optimizer step, `last_load` to the
+    one before: none is kept, since checkpoints stand between steps.
+    """
+
+    bias: Tensor
+    histogram: Tensor
+    load: Tensor
+    last_load: Tensor
+
+    def __init__(self, experts: int, experts_per_token: int, method: Method) -> None:
+        super().__init__()
+        self.experts_per_token = experts_per_token
+        self.method: Method = method
+        bins = BINS if method == "quantile" else 0
+        self.register_buffer("bias", torch.zeros(experts))
+        self.register_buffer("histogram", torch.zeros(experts, bins, dtype=torch.int64), persistent=False)
+        self.register_buffer("load", torch.zeros(experts, dtype=torch.int64), persistent=False)
+        self.register_buffer("last_load", torch.zeros(experts, dtype=torch.int64), persistent=False)
+
+    @torch.no_grad()
+    def measure(self, logits_TE: Tensor, index_TK: Tensor, cutoff_T: Tensor, real_T: Tensor | None) -> Tensor:
+        """One forward pass's counts [E, 1 + B]: tokens routed to each expert, then the histogram of its margins."""
+        experts = self.bias.shape[0]
+        index_TK = index_TK if real_T is None else index_TK[real_T]
+        load_E1 = torch.bincount(index_TK.flatten(), minlength=experts)[:, None]
+        if self.method != "quantile":
+            return load_E1
+        bins_EB = histogram(logits_TE.sigmoid(), cutoff_T, self.bias, mask_T=real_T)
+        return torch.cat([load_E1, bins_EB], dim=1)
+
+    @torch.no_grad()
+    def add(self, counts_EX: Tensor) -> None:
+        """Adds one forward pass's counts: [E, 1 + B], the routed tokens of each expert, then its histogram."""
+        self.load += counts_EX[:, 0]
+        if self.method == "quantile":
+            self.histogram += counts_EX[:, 1:]
+
+    @torch.no_grad()
+    def counts(self) -> Tensor:
+        """What `add` has summed since the last update, [E, 1 + B]: integers that ranks may sum in any order."""
+        return torch.cat([self.load[:, None], self.histogram], dim=1)
+
+    @torch.no_grad()
+    def update(self, counts_EX: Tensor) -> None:
+        """The bias of the next step from the counts of the whole step, summed over ranks; starts the next count."""
+        load_E = counts_EX[:, 0]
+        if int(load_E.sum()) > 0:
+            if self.method == "quantile":
+                histogram_EB = counts_EX[:, 1:]
+                self.bias.copy_(
+                    quantile_bias(histogram_EB, self.bias, int(histogram_EB[0].sum()), self.experts_per_token)
+                )
+            elif self.method == "sign":
+                # Twice the integer imbalance keeps the sign exact.
+                gap_E = load_E.sum() - load_E * load_E.numel()
+                self.bias += SIGN_STEP * gap_E.sign()
+        self.last_load.copy_(load_E)
+        self.load.zero_()
+        self.histogram.zero_()

@@ -1,0 +1,133 @@
+"""Gated multi-head latent attention (K3 report, section 2.1.2): no position encoding, output gate, output kept in fp32.
+
+Odd: the extra key dims that other models rotate are plain content here, shared by all heads; the K2 baseline rotates
+them (`rope_base`). The cached path attends in the latent space, so the cache holds L + R numbers a token.
+
+T new tokens, S tokens seen, D width, H heads, N content dims, R extra dims, V value dims, L latent width.
+"""
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from trivium.data.config import Strict
+from trivium.kernels.mla import mla
+from trivium.model.cache import MLACache
+from trivium.vision.norm import RMSNorm
+
+
+class Attended(NamedTuple):
+    """y_TD and, per head, the largest scaled logit before the softmax (QK-clip's statistic; None on the cached path)."""
+
+    y_TD: Tensor
+    logit_max_H: Tensor | None
+
+
+class MLA(nn.Module):
+    """x_TD → y_TD by causal attention inside each document."""
+
+    logit_max: Tensor
+
+    class Config(Strict, frozen=True, kw_only=True):
+        heads: int
+        head_dim: int  # content dims of queries and keys, and the value dims
+        extra_dim: int
+        q_lora: int
+        kv_lora: int
+        gate: Literal["full_rank", "none"] = "full_rank"
+        rope_base: float | None = None
+
+        @property
+        def scale(self) -> float:
+            return (self.head_dim + self.extra_dim) ** -0.5
+
+        def build(self, width: int, eps: float) -> "MLA":
+            return MLA(self, width, eps)
+
+    def __init__(self, config: Config, width: int, eps: float) -> None:
+        super().__init__()
+        self.config = config
+        channels = config.heads * config.head_dim
+        self.q_a_proj = nn.Linear(width, config.q_lora, bias=False)
+        self.q_a_norm = RMSNorm(config.q_lora, eps=eps)
+        self.q_b_proj = nn.Linear(config.q_lora, config.heads * (config.head_dim + config.extra_dim), bias=False)
+        self.kv_a_proj = nn.Linear(width, config.kv_lora + config.extra_dim, bias=False)
+        self.kv_a_norm = RMSNorm(config.kv_lora, eps=eps)
+        self.kv_b_proj = nn.Linear(config.kv_lora, config.heads * 2 * config.head_dim, bias=False)
+        if config.gate == "full_rank":
+            self.g_proj = nn.Linear(width, channels, bias=False)
+        self.o_proj = nn.Linear(channels, width, bias=False)
+        # The step's largest scaled logit a head; the joint model adds to it, QK-clip takes it.
+        self.register_buffer("logit_max", torch.full((config.heads,), -torch.inf), persistent=False)
+
+    def forward(self, x_TD: Tensor, cu_seqlens: Tensor, cache: MLACache | None = None) -> Attended:
+        """One or more packed documents; with a cache, the next tokens of its one document."""
+        config = self.config
+        q_THQ = self.q_b_proj(self.q_a_norm(self.q_a_proj(x_TD))).unflatten(-1, (config.heads, -1))
+        c_TL, extra_TR = self.kv_a_proj(x_TD).split([config.kv_lora, config.extra_dim], dim=-1)
+        c_TL = self.kv_a_norm(c_TL)
+        if config.rope_base is not None:
+            q_THQ, extra_TR = self._rotate(q_THQ, extra_TR, cu_seqlens, cache)
+        seen = 0 if cache is None else cache.tokens
+        if cache is not None:
+            cache.latent_TL = c_TL if cache.latent_TL is None else torch.cat([cache.latent_TL, c_TL])
+            cache.extra_TR = extra_TR if cache.extra_TR is None else torch.cat([cache.extra_TR, extra_TR])
+        if seen:
+            o_THV, logit_max_H = self._attend_latent(q_THQ, cache), None
+        else:
+            o_THV, logit_max_H = self._attend(q_THQ, c_TL, extra_TR, cu_seqlens)
+        if config.gate == "full_rank":
+            # o is fp32: the gate multiplies it before the cast (K3 report, section 2.1.2).
+            o_THV = o_THV * torch.sigmoid(self.g_proj(x_TD).to(o_THV.dtype)).unflatten(-1, (config.heads, -1))
+        return Attended(self.o_proj(o_THV.to(x_TD.dtype).flatten(-2)), logit_max_H)
+
+    def _attend(self, q_THQ: Tensor, c_TL: Tensor, extra_TR: Tensor, cu_seqlens: Tensor) -> tuple[Tensor, Tensor]:
+        config = self.config
+        kv_THE = self.kv_b_proj(c_TL).unflatten(-1, (config.heads, -1))
+        k_THN, v_THV = kv_THE.split(config.head_dim, dim=-1)
+        k_THQ = torch.cat([k_THN, extra_TR[:, None].expand(-1, config.heads, -1)], dim=-1)
+        return mla(q_THQ, k_THQ, v_THV, cu_seqlens, scale=config.scale)
+
+    def _attend_latent(self, q_THQ: Tensor, cache: MLACache) -> Tensor:
+        """The absorbed form: kv_b moves into the query and the output, keys and values stay latent."""
+        config = self.config
+        up_HEL = self.kv_b_proj.weight.unflatten(0, (config.heads, -1))
+        k_up_HNL, v_up_HVL = up_HEL.split(config.head_dim, dim=1)
+        q_THN, q_THR = q_THQ.split([config.head_dim, config.extra_dim], dim=-1)
+        q_THL = torch.einsum("thn,hnl->thl", q_THN, k_up_HNL)
+        scores_HTS = torch.einsum("thl,sl->hts", q_THL, cache.latent_TL)
+        scores_HTS = scores_HTS + torch.einsum("thr,sr->hts", q_THR, cache.extra_TR)
+        tokens, new = cache.tokens, q_THQ.shape[0]
+        future_TS = torch.ones(new, tokens, dtype=torch.bool, device=q_THQ.device).triu(tokens - new + 1)
+        dtype = torch.promote_types(q_THQ.dtype, torch.float32)
+        scores_HTS = (scores_HTS.to(dtype) * config.scale).masked_fill(future_TS, -torch.inf)
+        o_THL = torch.einsum("hts,sl->thl", scores_HTS.softmax(-1), cache.latent_TL.to(dtype))
+        return torch.einsum("thl,hvl->thv", o_THL, v_up_HVL.to(dtype))
+
+    def _rotate(
+        self, q_THQ: Tensor, extra_TR: Tensor, cu_seqlens: Tensor, cache: MLACache | None
+    ) -> tuple[Tensor, Tensor]:
+        config = self.config
+        starts = cu_seqlens[:-1].repeat_interleave(cu_seqlens.diff(), output_size=q_THQ.shape[0])
+        position_T = torch.arange(q_THQ.shape[0], device=q_THQ.device) - starts
+        if cache is not None:
+            position_T = position_T + cache.tokens
+        q_THN, q_THR = q_THQ.split([config.head_dim, config.extra_dim], dim=-1)
+        turn_TP = rotation(position_T, config.extra_dim, config.rope_base)
+        return torch.cat([q_THN, rotate(q_THR, turn_TP[:, None])], dim=-1), rotate(extra_TR, turn_TP)
+
+
+def rotation(position_T: Tensor, width: int, base: float) -> Tensor:
+    """Unit complex numbers [T, width / 2]: position · base^(−2i / width), in fp64 so that long rows keep their phase."""
+    powers = torch.arange(0, width, 2, dtype=torch.float64, device=position_T.device) / width
+    angle_TP = position_T.double()[:, None] * base**-powers
+    return torch.polar(torch.ones_like(angle_TP), angle_TP)
+
+
+def rotate(x: Tensor, turn: Tensor) -> Tensor:
+    """Turns neighbouring pairs of the last dimension by `turn` (broadcast over the dimensions between)."""
+    dtype = torch.promote_types(x.dtype, torch.float32)
+    pairs = torch.view_as_complex(x.to(dtype).unflatten(-1, (-1, 2)).contiguous())
+    turned = pairs * turn.to(pairs.dtype)
+    return torch.view_as_real(turned).flatten(-2).to(x.dtype)
