@@ -9,15 +9,15 @@ _HEADER = struct.Struct("<I")
 _CHUNK = 1 << 16
 
 
-class Closed(Exception):
+class ClosedError(Exception):
     """The other end is gone."""
 
 
-class Overdue(Exception):
+class OverdueError(Exception):
     """The deadline passed."""
 
 
-class Oversized(Exception):
+class OversizedError(Exception):
     """The other end announced more bytes than allowed; `size` in bytes."""
 
     def __init__(self, size: int) -> None:
@@ -52,7 +52,7 @@ def exchange(write_fd: int, read_fd: int, payload: bytes | None, *, deadline: fl
     """Sends one frame (none when `payload` is None) and waits for one, on non-blocking pipes.
 
     `deadline` is in `time.monotonic` seconds and holds whatever the other end does; `limit` in bytes.
-    Raises Closed, Overdue, Oversized.
+    Raises ClosedError, OverdueError, OversizedError.
     """
     pending = memoryview(b"" if payload is None else _HEADER.pack(len(payload)) + payload)
     got = bytearray()
@@ -66,7 +66,7 @@ def exchange(write_fd: int, read_fd: int, payload: bytes | None, *, deadline: fl
         events = dict(poller.poll(max(0.0, left) * 1000.0)) if left > 0 else {}
         if not events:
             if left <= 0:
-                raise Overdue
+                raise OverdueError
             continue
         if write_fd in events:
             pending = _write_some(write_fd, pending)
@@ -78,7 +78,7 @@ def exchange(write_fd: int, read_fd: int, payload: bytes | None, *, deadline: fl
             if len(got) == _HEADER.size == need:
                 size = _HEADER.unpack(got)[0]
                 if size > limit:
-                    raise Oversized(size)
+                    raise OversizedError(size)
                 need += size
     return bytes(got[_HEADER.size :])
 
@@ -89,7 +89,7 @@ def _write_some(fd: int, pending: memoryview) -> memoryview:
     except BlockingIOError:
         return pending
     except BrokenPipeError:
-        raise Closed from None
+        raise ClosedError from None
 
 
 def _read_some(fd: int, count: int) -> bytes:
@@ -98,5 +98,5 @@ def _read_some(fd: int, count: int) -> bytes:
     except BlockingIOError:
         return b""
     if not chunk:
-        raise Closed
+        raise ClosedError
     return chunk

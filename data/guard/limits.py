@@ -12,7 +12,7 @@ Seconds = Annotated[float, Meta(gt=0, le=3600)]
 MIB = 1 << 20
 
 
-class Limits(Strict):
+class Limits(Strict, frozen=True):
     """Limits of one guarded child; bytes and seconds. `require_sandbox` refuses to run without namespaces."""
 
     wall_seconds: Seconds = 10.0  # a request's deadline, kept by the parent

@@ -7,21 +7,21 @@ aren't to be had. Threads stay allowed (`clone` with CLONE_THREAD); `clone3` ans
 
 import ctypes
 import errno
-import os
 import platform
 import struct
 
-_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
+_PR_SET_NO_NEW_PRIVS, _SECCOMP_SET_MODE_FILTER, _TSYNC = 38, 1, 1
 _LOAD, _JUMP_EQUAL, _JUMP_SET, _JUMP_GREATER_EQUAL, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 _ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 _NR_OFFSET, _ARCH_OFFSET, _ARG0_OFFSET = 0, 4, 16  # struct seccomp_data
 _CLONE_THREAD = 0x00010000
 _X32_BIT = 0x40000000
 
-# machine: (AUDIT_ARCH, clone, clone3, refused numbers)
-_TABLES: dict[str, tuple[int, int, int, tuple[int, ...]]] = {
+# machine: (AUDIT_ARCH, seccomp, clone, clone3, refused numbers)
+_TABLES: dict[str, tuple[int, int, int, int, tuple[int, ...]]] = {
     "x86_64": (
         0xC000003E,
+        317,
         56,
         435,
         # socket connect socketpair fork vfork execve ptrace mount keyctl unshare perf_event_open setns
@@ -30,6 +30,7 @@ _TABLES: dict[str, tuple[int, int, int, tuple[int, ...]]] = {
     ),
     "aarch64": (
         0xC00000B7,
+        277,
         220,
         435,
         # mount unshare ptrace socket socketpair connect keyctl execve perf_event_open setns process_vm_readv
@@ -44,13 +45,15 @@ def install() -> bool:
     table = _TABLES.get(platform.machine())
     if table is None:
         return False
-    program = _program(*table)
+    arch, seccomp, clone, clone3, refused = table
+    program = _program(arch, clone, clone3, refused)
     buffer = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
+    header = struct.pack("HP", len(program) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         return False
-    return bool(libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, header, 0, 0) == 0)
+    # TSYNC: threads that an import started are filtered too.
+    return bool(libc.syscall(seccomp, _SECCOMP_SET_MODE_FILTER, _TSYNC, header) == 0)
 
 
 def _program(arch: int, clone: int, clone3: int, refused: tuple[int, ...]) -> bytes:
@@ -79,10 +82,3 @@ def _program(arch: int, clone: int, clone3: int, refused: tuple[int, ...]) -> by
 
 def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("HBBI", code, if_true, if_false, value)
-
-
-def die_with_parent(parent: int) -> None:
-    """SIGKILL for the calling process when the thread that started it ends; exits if `parent` is gone already."""
-    ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG, SIGKILL
-    if os.getppid() != parent:
-        os._exit(1)

@@ -1,0 +1,108 @@
+"""Tasks that a hostile file might make a decoder run; imported by the guarded child."""
+
+import ctypes
+import os
+import socket
+import sys
+import threading
+import time
+
+
+def echo(request: object) -> object:
+    return request
+
+
+def measure(text: str) -> dict[str, int]:
+    return {"length": len(text), "pid": os.getpid()}
+
+
+def look(_: object) -> list[str]:
+    return sorted(os.listdir("/"))
+
+
+def read(path: str) -> str:
+    with open(path) as file:
+        return file.read()
+
+
+def write(path: str) -> int:
+    with open(path, "w") as file:
+        return file.write("x" * 100)
+
+
+def connect(address: tuple[str, int]) -> str:
+    with socket.create_connection(address, timeout=3):
+        return "connected"
+
+
+def fork(count: int) -> int:
+    for _ in range(count):
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+    return count
+
+
+def execute(path: str) -> None:
+    os.execv(path, [path])
+
+
+def thread(value: int) -> int:
+    box: list[int] = []
+    worker = threading.Thread(target=lambda: box.append(value + 1))
+    worker.start()
+    worker.join()
+    return box[0]
+
+
+def allocate(count: int) -> int:
+    return len(bytearray(count))
+
+
+def hold_the_gil(seconds: int) -> None:
+    ctypes.PyDLL(None).sleep(seconds)
+
+
+def spin_in_c(_: object) -> None:
+    libc = ctypes.PyDLL(None)
+    size = 1 << 20
+    block = ctypes.create_string_buffer(size)
+    while True:
+        libc.memset(block, 0, size)
+
+
+def segfault(_: object) -> None:
+    ctypes.string_at(0)
+
+
+def abort(_: object) -> None:
+    os.abort()
+
+
+def leave(code: int) -> None:
+    os._exit(code)
+
+
+def big(count: int) -> bytes:
+    return b"\0" * count
+
+
+def chatter(count: int) -> str:
+    print("x" * count)
+    os.write(1, b"noise on the raw descriptor\n")
+    sys.stderr.write("y" * count)
+    return "quiet"
+
+
+def lie(_: object) -> None:
+    """Speaks the protocol's bytes itself: a frame that says 4 GB, on every descriptor it has."""
+    for fd in range(3, 32):
+        try:
+            os.write(fd, b"\xff\xff\xff\xff")
+        except OSError:
+            continue
+    time.sleep(30)
+
+
+def recurse(depth: int) -> int:
+    return 0 if depth == 0 else 1 + recurse(depth - 1)

@@ -1,0 +1,225 @@
+"""The guard on real misbehaviour, with bubblewrap where it works and with limits only."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+
+from trivium.data.guard import Guard, Limits, Sandbox, sandbox
+from trivium.errors import BuildError, GuardError, MissingDependencyError
+
+TASKS = Path(__file__).parent
+WEAK = Sandbox(reason="chosen by the test")
+LIMITS = Limits(wall_seconds=0.5, cpu_seconds=5, output_bytes=1 << 20)
+
+
+def guard(task: str, limits: Limits = LIMITS, isolation: Sandbox | None = None) -> Guard:
+    return Guard(f"guard_tasks:{task}", limits, isolation=isolation, extra=[TASKS])
+
+
+@pytest.fixture(params=["sandbox", "limits"])
+def isolation(request: pytest.FixtureRequest) -> Sandbox:
+    return sandbox() if request.param == "sandbox" else WEAK
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """Every test ends with the descriptors and children that it began with."""
+    me = psutil.Process()
+    sandbox()
+    files, children = me.num_fds(), {child.pid for child in me.children(recursive=True)}
+    yield
+    assert me.num_fds() == files
+    assert {child.pid for child in me.children(recursive=True)} == children
+
+
+def strong() -> None:
+    if not sandbox().strong:
+        pytest.skip(f"no namespaces here: {sandbox().reason}")
+
+
+def test_answers_come_back_typed_from_one_lasting_child(isolation: Sandbox) -> None:
+    class Answer(msgspec.Struct):
+        length: int
+        pid: int
+
+    with guard("measure", isolation=isolation) as g:
+        answers = [g.call("x" * n, Answer) for n in (0, 1, 100_000)]
+    assert [answer.length for answer in answers] == [0, 1, 100_000]
+    assert len({answer.pid for answer in answers}) == 1
+    assert g.starts == 1
+
+
+@pytest.mark.parametrize(
+    ("task", "request_", "reason"),
+    [
+        ("hold_the_gil", 60, "timeout"),
+        ("spin_in_c", 0, "timeout"),
+        ("allocate", 10 << 30, "memory"),
+        ("segfault", 0, "crashed"),
+        ("abort", 0, "crashed"),
+        ("leave", 0, "crashed"),
+        ("big", 4 << 20, "output_too_large"),
+        ("lie", 0, "output_too_large"),
+        ("recurse", 1_000_000, "refused"),
+        ("fork", 3, "refused"),
+        ("execute", "/usr/bin/env", "refused"),
+        ("read", "/nonexistent", "refused"),
+    ],
+)
+def test_each_misbehaviour_has_its_reason_and_the_next_call_works(
+    task: str, request_: object, reason: str, isolation: Sandbox
+) -> None:
+    with guard(task, isolation=isolation) as g:
+        for _ in range(2):
+            began = time.monotonic()
+            with pytest.raises(GuardError) as caught:
+                g.call(request_, int)
+            assert caught.value.reason == reason, str(caught.value)
+            assert time.monotonic() - began < 10 * LIMITS.wall_seconds + LIMITS.start_seconds
+
+
+def test_processor_time_is_limited_for_each_request() -> None:
+    with (
+        guard("spin_in_c", Limits(wall_seconds=60, cpu_seconds=1)) as g,
+        pytest.raises(GuardError, match="processor time") as caught,
+    ):
+        g.call(0, int)
+    assert caught.value.reason == "timeout"
+
+
+def test_no_connection_leaves_the_child(isolation: Sandbox) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        address = server.getsockname()
+        with guard("connect", isolation=isolation) as g, pytest.raises(GuardError) as caught:
+            g.call(address, str)
+        assert caught.value.reason == "refused"
+        with pytest.raises(TimeoutError):
+            server.accept()
+        with socket.create_connection(address):  # the listener does hear those who can speak
+            server.accept()[0].close()
+
+
+def test_the_file_system_holds_only_the_interpreter_and_its_libraries(tmp_path: Path) -> None:
+    strong()
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    with guard("read") as g:
+        for path in ("/etc/passwd", str(secret), "/proc/self/environ"):
+            with pytest.raises(GuardError, match="No such file"):
+                g.call(path, str)
+    with guard("look") as g:
+        assert not {"home", "tmp", "proc", "var", "run"} & set(g.call(None, list[str]))
+    with guard("write") as g:
+        assert g.call("here.txt", int) == 100
+        for path in (str(secret), str(Path(sys.prefix) / "x"), "/usr/lib/x", "/x"):
+            with pytest.raises(GuardError) as caught:
+                g.call(path, int)
+            assert caught.value.reason == "refused"
+    assert secret.read_text() == "x"
+
+
+def test_threads_work_and_what_a_library_prints_stays_out_of_the_protocol(isolation: Sandbox) -> None:
+    with guard("thread", isolation=isolation) as g:
+        assert g.call(1, int) == 2
+        assert g.filtered
+    with guard("chatter", isolation=isolation) as g:
+        assert [g.call(50_000, str) for _ in range(5)] == ["quiet"] * 5
+
+
+def test_a_child_that_dies_between_calls_costs_no_record(isolation: Sandbox) -> None:
+    with guard("echo", isolation=isolation) as g:
+        assert g.call(1, int) == 1
+        for child in reversed(psutil.Process().children(recursive=True)):
+            child.kill()
+        time.sleep(0.1)
+        assert g.call(2, int) == 2
+        assert g.starts == 2
+
+
+def test_a_child_is_replaced_after_its_share_of_requests() -> None:
+    with guard("echo", msgspec.structs.replace(LIMITS, requests=3)) as g:
+        assert [g.call(n, int) for n in range(7)] == list(range(7))
+        assert g.starts == 3
+
+
+def test_close_twice_and_use_again(isolation: Sandbox) -> None:
+    g = guard("echo", isolation=isolation)
+    g.close()
+    assert g.call("a", str) == "a"
+    g.close()
+    g.close()
+    assert g.call("b", str) == "b"
+    g.close()
+
+
+def test_a_guard_started_in_a_thread_outlives_the_thread(isolation: Sandbox) -> None:
+    g = guard("echo", isolation=isolation)
+    starter = threading.Thread(target=g.start)
+    starter.start()
+    starter.join()
+    time.sleep(0.1)
+    assert g.call(1, int) == 1
+    assert g.starts == 1
+    g.close()
+
+
+@pytest.mark.parametrize("task", ["echo", "hold_the_gil"])
+def test_the_child_dies_with_a_killed_parent(task: str, isolation: Sandbox, tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from trivium.data.guard import Guard, Limits, Sandbox\n"
+        f"g = Guard('guard_tasks:{task}', Limits(wall_seconds=60), extra=[Path({str(TASKS)!r})],"
+        f" isolation=Sandbox(program={isolation.program!r}))\n"
+        "g.start(); print('up', flush=True); g.call(60, int); print('back', flush=True); sys.stdin.read()\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    assert parent.stdin is not None
+    parent.stdout.readline()
+    family = psutil.Process(parent.pid).children(recursive=True)
+    assert family
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    parent.stdin.close()
+    parent.stdout.close()
+    _, alive = psutil.wait_procs(family, timeout=10)
+    assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
+
+
+def test_a_task_that_is_not_there_is_said_at_start(isolation: Sandbox) -> None:
+    with pytest.raises(MissingDependencyError, match="No module named 'guard_nothing'"):
+        Guard("guard_nothing:run", LIMITS, isolation=isolation).start()
+
+
+def test_a_sandbox_that_cannot_start_is_a_build_error() -> None:
+    with pytest.raises(BuildError, match="did not start"):
+        Guard("guard_tasks:echo", LIMITS, isolation=Sandbox(program="/bin/false"), extra=[TASKS]).start()
+
+
+def test_a_recipe_can_require_the_sandbox() -> None:
+    with pytest.raises(MissingDependencyError, match="bubblewrap"):
+        guard("echo", msgspec.structs.replace(LIMITS, require_sandbox=True), WEAK).start()
+
+
+def test_the_weak_form_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    sandbox.cache_clear()
+    try:
+        assert not sandbox().strong
+        assert not sandbox().strong
+    finally:
+        sandbox.cache_clear()
+    err = capfd.readouterr().err
+    assert err.count("guard: weaker isolation") == 1
+    assert "apt-get install bubblewrap" in err
