@@ -98,6 +98,6 @@ def _check_pictures(sample: Sample, pads: int) -> None:
     if needed != pads or len(sample.patches) != len(sample.grids):
         raise InputError(
             f"a document with {pads} media tokens, {len(sample.grids)} grids of {needed} tokens and "
-            f"{len(sample.patches)} pictures; each picture needs its grid and one token for every 2×2 patches: tokenise "
-            "the shards anew with the picture rules of this run"
+            f"{len(sample.patches)} pictures; each picture needs its grid and one token for every 2×2 patches: "
+            "tokenise the shards anew with the picture rules of this run"
         )

@@ -1,4 +1,4 @@
-"""Kimi Delta Attention layer (K3 report, section 2.1.1): short convolutions, channel-wise decay, delta rule, output gate.
+"""Kimi Delta Attention layer (K3 report, section 2.1.1): short convolutions, decay by channel, delta rule, gate.
 
 Odd: the decay bias and scale go into the kernel raw, since the bounded gate is part of the recurrence's definition.
 

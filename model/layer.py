@@ -61,7 +61,7 @@ class Layer(nn.Module):
     def forward(
         self, bank_TD: Sequence[Tensor], prefix_TD: Tensor, shared: Pass, cache: LayerCache | None = None
     ) -> tuple[Tensor, LayerStats]:
-        """The running sum after this layer. A layer that opens a block finds `prefix` in the bank and starts a new sum."""
+        """The running sum after this layer; a layer that opens a block finds `prefix` in the bank and starts anew."""
         opens = self.residuals and self.opens_block
         h_TD = prefix_TD
         if self.residuals:

@@ -18,7 +18,7 @@ from trivium.vision.norm import RMSNorm
 
 
 class Attended(NamedTuple):
-    """y_TD and, per head, the largest scaled logit before the softmax (QK-clip's statistic; None on the cached path)."""
+    """y_TD and each head's largest scaled logit before the softmax (for QK-clip; None on the cached path)."""
 
     y_TD: Tensor
     logit_max_H: Tensor | None
@@ -119,7 +119,7 @@ class MLA(nn.Module):
 
 
 def rotation(position_T: Tensor, width: int, base: float) -> Tensor:
-    """Unit complex numbers [T, width / 2]: position · base^(−2i / width), in fp64 so that long rows keep their phase."""
+    """Unit complex numbers [T, width / 2] of phase position · base^(−2i / width); fp64 keeps long rows exact."""
     powers = torch.arange(0, width, 2, dtype=torch.float64, device=position_T.device) / width
     angle_TP = position_T.double()[:, None] * base**-powers
     return torch.polar(torch.ones_like(angle_TP), angle_TP)

@@ -25,7 +25,7 @@ class MTP(nn.Module):
         self.layer = layer
 
     def forward(self, h_TD: Tensor, embedded_TD: Tensor, shared: Pass) -> tuple[Tensor, LayerStats]:
-        """`embedded_TD` are the backbone's inputs (pictures in place), not shifted; a document's last row reads zeros."""
+        """`embedded_TD`: the backbone's inputs, pictures in place, not shifted; a document's last row reads zeros."""
         last_T = last_rows(shared.cu_seqlens, h_TD.shape[0])
         next_TD = embedded_TD.roll(-1, 0).masked_fill(last_T[:, None], 0)
         x_TD = self.proj(torch.cat([self.h_norm(h_TD), self.e_norm(next_TD)], dim=-1))

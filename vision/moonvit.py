@@ -33,7 +33,7 @@ class Layout:
 
 
 def layout(grids: list[tuple[int, int, int]], frames: int, device: torch.device) -> Layout:
-    """Groups grids of equal patch count. Raises InputError for a grid that can't be merged 2×2 or has too many frames."""
+    """Groups grids of equal patch count. Raises InputError for a grid that can't be merged or has too many frames."""
     for t, h, w in grids:
         if not 1 <= t <= frames or h < 1 or w < 1 or h % MERGE or w % MERGE:
             raise InputError(
@@ -133,9 +133,7 @@ class MoonViT(nn.Module):
         grids = [tuple(grid) for grid in grids_I3.tolist()]
         needed = sum(t * h * w for t, h, w in grids)
         if needed != patches_PC.shape[0]:
-            raise InputError(
-                f"{patches_PC.shape[0]} patches came with grids that hold {needed}; give one grid a picture"
-            )
+            raise InputError(f"{patches_PC.shape[0]} patches and grids that hold {needed}; give one grid a picture")
         plan = layout(grids, self.config.frames, patches_PC.device)
         if plan.patch_order_P is not None:
             patches_PC = patches_PC[plan.patch_order_P]

@@ -19,7 +19,7 @@ def resized_positions(table_RRW: Tensor, rows: int, columns: int) -> Tensor:
 
 
 def _bilinear(source: int, target: int, like: Tensor) -> Tensor:
-    """The [target, source] matrix of a one-dimensional linear resize; a matrix so that the backward is a product too."""
+    """The [target, source] matrix of a linear resize; a matrix so that the backward is a product too."""
     centres = ((torch.arange(target, dtype=torch.float64) + 0.5) * source / target - 0.5).clamp(0, source - 1)
     left = centres.floor().long()
     right = (left + 1).clamp(max=source - 1)
@@ -42,7 +42,7 @@ def time_positions(frames: int, width: int, like: Tensor) -> Tensor:
 def rotation_2d(
     grids: tuple[tuple[int, int, int], ...], head_dim: int, base: float, like: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Cosines and sines [P, D/2] whose pairs alternate between the column's and the row's phase, equal in each frame."""
+    """Cosines and sines [P, D/2]: pairs alternate between the column's and the row's phase, equal in each frame."""
     rates = base ** (-torch.arange(0, head_dim, 4, dtype=torch.float64) / head_dim)
     angles = []
     for t, h, w in grids:
