@@ -9,8 +9,11 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
+from trivium.data.config import Strict
 from trivium.data.records import Document, Lineage, Meta, Step
 from trivium.data.records import source_id as make_source_id
+
+EXCERPT = 400  # characters of a refused item that its reject shows
 
 
 class Raw(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +90,35 @@ class Stage(Protocol):
     def close(self) -> None: ...
 
     def process(self, item: Item) -> Iterator[Outcome]: ...
+
+
+class StageConfig(Strict, kw_only=True, tag_field="kind"):
+    """Base of the stages' parameters in a recipe; a stage's own `Config` adds `tag=` and its fields."""
+
+    def build(self) -> Stage:
+        """The stage that these parameters make, not yet opened."""
+        raise NotImplementedError
+
+
+def refuse(item: Item, stage: str, reason: str, detail: str = "", *, excerpt: str = "", error: bool = False) -> Drop:
+    """A drop of `item`; `excerpt` defaults to the beginning of its text or bytes."""
+    if isinstance(item, Raw):
+        key, source, address = item.source_id, item.source, item.address
+        shown = excerpt or item.body[:EXCERPT].decode("utf-8", "replace")
+    else:
+        meta = item.document.meta
+        key, source, address = meta.source_id, meta.source, meta.address
+        shown = excerpt or item.document.text
+    return Drop(
+        source_id=key,
+        source=source,
+        address=address,
+        stage=stage,
+        reason=reason,
+        detail=detail,
+        excerpt=shown[:EXCERPT],
+        error=error,
+    )
 
 
 def touched(draft: Draft, step: Step) -> Draft:

@@ -1,0 +1,104 @@
+"""Quality rules as a stage: it writes every score, then the recipe's policy turns scores into decisions.
+
+Odd: thresholds are data. A record that stays carries its scores, so a threshold can be decided again without its text.
+"""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from trivium.data.config import Strict, digest
+from trivium.data.records import Step
+from trivium.data.stage import Draft, Item, Outcome, StageConfig, refuse, touched
+from trivium.data.text.rules import SCORES, measure
+
+_REASON = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class Rule(Strict, kw_only=True):
+    """Drop when `score` lies below `min` or above `max`; `reason` is the reject's code."""
+
+    score: str
+    reason: str
+    min: float | None = None
+    max: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.score not in SCORES:
+            raise ValueError(f"no score {self.score!r}; known: {', '.join(SCORES)}")
+        if self.min is None and self.max is None:
+            raise ValueError(f"the rule on {self.score!r} has neither min nor max")
+        if not _REASON.fullmatch(self.reason):
+            raise ValueError(f"reason {self.reason!r}: use lower-case letters, digits and _")
+
+    def broken_by(self, value: float) -> str:
+        """Why `value` breaks the rule, or an empty string."""
+        if self.min is not None and value < self.min:
+            return f"{self.score} = {value:g}, at least {self.min:g} wanted"
+        if self.max is not None and value > self.max:
+            return f"{self.score} = {value:g}, at most {self.max:g} wanted"
+        return ""
+
+
+# Thresholds as published: Gopher table A1; FineWeb section 3.6. C4's brackets are left out: they drop every code page.
+POLICY = (
+    Rule(score="words", min=50, max=100_000, reason="word_count"),
+    Rule(score="mean_word_length", min=3, max=10, reason="word_length"),
+    Rule(score="symbols_per_word", max=0.1, reason="symbols"),
+    Rule(score="bullet_lines", max=0.9, reason="bullets"),
+    Rule(score="ellipsis_lines", max=0.3, reason="ellipses"),
+    Rule(score="alphabetic_words", min=0.8, reason="not_words"),
+    Rule(score="stop_words", min=2, reason="no_prose"),
+    Rule(score="duplicate_lines", max=0.3, reason="repeated_lines"),
+    Rule(score="duplicate_line_characters", max=0.2, reason="repeated_lines"),
+    Rule(score="top_2gram", max=0.2, reason="repetition"),
+    Rule(score="top_3gram", max=0.18, reason="repetition"),
+    Rule(score="top_4gram", max=0.16, reason="repetition"),
+    Rule(score="duplicate_5grams", max=0.15, reason="repetition"),
+    Rule(score="duplicate_6grams", max=0.14, reason="repetition"),
+    Rule(score="duplicate_7grams", max=0.13, reason="repetition"),
+    Rule(score="duplicate_8grams", max=0.12, reason="repetition"),
+    Rule(score="duplicate_9grams", max=0.11, reason="repetition"),
+    Rule(score="duplicate_10grams", max=0.10, reason="repetition"),
+    Rule(score="punctuated_lines", min=0.12, reason="few_sentences"),
+    Rule(score="short_lines", max=0.67, reason="short_lines"),
+    Rule(score="lines_per_word", max=0.3, reason="list_like"),
+    Rule(score="placeholder", max=0, reason="placeholder"),
+)
+
+
+class Heuristics:
+    """Measures a document's text; the first broken rule of the policy names the drop's reason."""
+
+    name = "heuristics"
+    version = 1
+
+    class Config(StageConfig, kw_only=True, tag="heuristics"):
+        policy: tuple[Rule, ...] = POLICY
+
+        def build(self) -> "Heuristics":
+            return Heuristics(self)
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
+
+    def open(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def process(self, item: Item) -> Iterator[Outcome]:
+        if not isinstance(item, Draft):
+            raise TypeError("heuristics takes documents; put an extracting stage before it")
+        scores = measure(item.document.text)
+        for rule in self.config.policy:
+            detail = rule.broken_by(scores[rule.score])
+            if detail:
+                yield refuse(item, self.name, rule.reason, detail)
+                return
+        meta = msgspec.structs.replace(item.document.meta, scores={**item.document.meta.scores, **scores})
+        document = msgspec.structs.replace(item.document, meta=meta)
+        yield touched(msgspec.structs.replace(item, document=document), self.step)

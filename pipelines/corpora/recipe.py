@@ -1,0 +1,76 @@
+"""A corpus recipe: sources, stages, shards and limits, as strict YAML.
+
+A new kind of source or stage is one class with a `tag` and one name in the unions below.
+"""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from trivium.data.config import Strict, load_yaml
+from trivium.data.dedup.exact import ExactDedup
+from trivium.data.dedup.near import NearDedup
+from trivium.data.text.extract import ExtractHtml
+from trivium.data.text.heuristics import Heuristics
+from trivium.data.text.language import Language
+from trivium.pipelines.corpora.sources import READ, HtmlFolder
+from trivium.pipelines.corpora.warc import Warc
+
+SourceConfig = HtmlFolder | Warc
+ItemStage = ExtractHtml.Config | Language.Config | Heuristics.Config
+Shuffle = ExactDedup | NearDedup
+StageKind = ItemStage | Shuffle
+
+_NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
+
+
+class ShardRules(Strict, kw_only=True):
+    """`target_bytes` is the size that a shard aims at; 256 MiB suits object stores."""
+
+    target_bytes: int = 256 << 20
+
+
+class Recipe(Strict, kw_only=True):
+    """One corpus. `error_budget` is the share of items that may end as errors (damaged input, crashed stage)."""
+
+    version: int
+    corpus: str
+    domain: str
+    sources: tuple[SourceConfig, ...]
+    stages: tuple[StageKind, ...]
+    shards: ShardRules = msgspec.field(default_factory=ShardRules)
+    error_budget: float = 0.01
+
+    def __post_init__(self) -> None:
+        if self.version != 1:
+            raise ValueError(f"version is {self.version}; this code reads recipes of version 1")
+        if not _NAME.fullmatch(self.corpus):
+            raise ValueError(f"corpus {self.corpus!r}: use lower-case letters, digits, - and _")
+        if not self.sources:
+            raise ValueError("sources is empty; name at least one")
+        names = [source.name for source in self.sources]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise ValueError(f"two sources are named {repeated[0]!r}; ids are made from names, so each needs its own")
+        if not self.stages or isinstance(self.stages[0], ExactDedup | NearDedup):
+            raise ValueError("stages must begin with one that makes documents, such as extract_html")
+        if not 0.0 <= self.error_budget <= 1.0:
+            raise ValueError(f"error_budget is {self.error_budget}; give a share of all items between 0 and 1")
+
+    def stage_names(self) -> tuple[str, ...]:
+        """`read`, then one name for each stage, in order; a kind that comes again gets a number."""
+        names = [READ]
+        for stage in self.stages:
+            kind = str(stage.__struct_config__.tag)
+            times = sum(name.partition("-")[0] == kind for name in names)
+            names.append(kind if times == 0 else f"{kind}-{times + 1}")
+        return tuple(names)
+
+
+def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
+    """Reads and checks a recipe, then that every input exists. Raises ConfigError or InputError, before any work."""
+    recipe = load_yaml(path, Recipe, overrides=overrides)
+    for source in recipe.sources:
+        source.check(path.parent)
+    return recipe
