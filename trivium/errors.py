@@ -4,9 +4,10 @@ Each message says what is wrong, what was found and what to do.
 
     TriviumError                 1   the work failed
     ├── UsageError               2   the command or its arguments are wrong
-    │   └── ConfigError          2   a YAML file or --set value is wrong; names the key, what was found, the nearest name
+    │   └── ConfigError          2   a YAML file or --set value is wrong; names key, what was found, nearest name
     ├── InputError               2   an input file or folder is missing or not what it should be
     ├── MissingDependencyError   1   a package or program is absent; names the command that brings it
+    ├── FetchError               1   an input could not be fetched, or is not the one that was asked for
     ├── ShardError               1   a shard, index or manifest is damaged or of another version
     ├── DigestError              1   parts made with different tokenizers, picture rules or recipes were mixed
     ├── BuildError               1   a Beam job failed: error budget spent, worker died, disk full
@@ -20,6 +21,7 @@ __all__ = [
     "CheckpointError",
     "ConfigError",
     "DigestError",
+    "FetchError",
     "GuardError",
     "InputError",
     "MissingDependencyError",
@@ -50,6 +52,10 @@ class InputError(TriviumError):
 
 class MissingDependencyError(TriviumError):
     """A package or program is absent; the message holds the command that brings it."""
+
+
+class FetchError(TriviumError):
+    pass
 
 
 class ShardError(TriviumError):

@@ -1,0 +1,19 @@
+"""What every test runs under: one thread a worker, deterministic property tests."""
+
+import os
+
+# Two workers on two cores: more threads would only fight. Set before torch, numpy or tokenizers are imported, and
+# inherited by every child process that a test starts.
+for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
+    os.environ[name] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["WDS_SECURE"] = "1"  # webdataset opens no pipes and runs no pickles
+os.environ["COLUMNS"] = "160"  # rich tables don't depend on who looks
+
+from hypothesis import HealthCheck, settings  # noqa: E402 (after the environment)
+
+# The suite is the same every time: `ci` derives its examples from the test. `explore` looks for new ones.
+_QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]  # a loaded machine is no finding
+settings.register_profile("ci", derandomize=True, deadline=None, database=None, suppress_health_check=_QUIET)
+settings.register_profile("explore", deadline=None, max_examples=2000, suppress_health_check=_QUIET)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
