@@ -1,0 +1,104 @@
+"""How even the experts' load is, and why not: the figures behind the report's expert charts.
+
+T tokens, E experts, K experts a token, D width.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trivium.model.batch import Batch
+from trivium.model.joint import JointModel
+from trivium.model.moe import LatentMoE
+
+_DRAWS = 400
+
+
+def load_facts(load: Mapping[str, Tensor]) -> dict[str, Any] | None:
+    """{layers, max_over_mean, dead} of one step's routed tokens by layer; None for a model without experts."""
+    if not load:
+        return None
+    counts = torch.stack(list(load.values())).cpu()
+    return {
+        "layers": [short_name(name) for name in load],
+        "max_over_mean": [max_over_mean(load_E) for load_E in counts],
+        "dead": (counts == 0).sum(dim=1).tolist(),
+    }
+
+
+def short_name(layer: str) -> str:
+    """`backbone.layers.3` → `layer 3`, `backbone.mtp.layer` → `mtp`."""
+    parts = layer.split(".")
+    return "mtp" if "mtp" in parts else f"layer {parts[-1]}"
+
+
+def max_over_mean(load_E: Tensor) -> float:
+    """The busiest expert's tokens over the mean; 1 is even, 0 when nothing was routed."""
+    total = int(load_E.sum())
+    return round(float(load_E.max()) * load_E.numel() / total, 6) if total else 0.0
+
+
+@torch.no_grad()
+def router_scores(
+    model: JointModel, batch: Batch, precision: AbstractContextManager[Any] | None = None
+) -> dict[str, Tensor]:
+    """Sigmoid scores [T, E] of every router on a batch, in evaluation mode: nothing is counted."""
+    scores: dict[str, Tensor] = {}
+    hooks = []
+    for name, module in model.named_modules():
+        if isinstance(module, LatentMoE):
+            hooks.append(module.register_forward_pre_hook(_recorder(name.removesuffix(".mlp"), scores)))
+    was_training = model.training
+    model.eval()
+    try:
+        with precision or nullcontext():
+            model(batch, mtp=True)
+    finally:
+        model.train(was_training)
+        for hook in hooks:
+            hook.remove()
+    return scores
+
+
+def _recorder(name: str, scores: dict[str, Tensor]) -> Any:
+    def record(module: LatentMoE, inputs: tuple[Tensor, ...]) -> None:
+        x_TD = inputs[0].float()
+        scores[name] = torch.sigmoid(x_TD @ module.router.weight.float().t())
+
+    return record
+
+
+def load_under(scores_TE: Tensor, bias_E: Tensor, k: int) -> Tensor:
+    """Routed tokens [E] when the top `k` of score + bias are taken."""
+    chosen_TK = (scores_TE + bias_E).topk(k, dim=1).indices
+    return torch.bincount(chosen_TK.reshape(-1), minlength=scores_TE.shape[1])
+
+
+def probe(model: JointModel, batch: Batch, precision: AbstractContextManager[Any] | None = None) -> dict[str, Any]:
+    """Max / mean by layer on the step's own batch: with the bias used on it, after the update, and the sampling floor.
+
+    Call it between `quantile_update` and the next step. `before` is what the step counted; `after` routes the same
+    tokens with the new weights and the new bias.
+    """
+    load = model.expert_load()
+    scores = router_scores(model, batch, precision)
+    before, after, floor = [], [], []
+    for name, balance in model.balances().items():
+        layer = name.removesuffix(".mlp.balance")
+        k = balance.experts_per_token
+        before.append(max_over_mean(load[layer]))
+        after.append(max_over_mean(load_under(scores[layer], balance.bias, k)))
+        floor.append(sampling_floor(scores[layer].shape[0], scores[layer].shape[1], k))
+    return {"before": before, "after": after, "floor": floor}
+
+
+@cache
+def sampling_floor(tokens: int, experts: int, k: int) -> float:
+    """Expected max / mean of a router that is even in expectation and picks for each token on its own."""
+    draws = np.random.default_rng(0).binomial(tokens, k / experts, size=(_DRAWS, experts))
+    return round(float(draws.max(axis=1).mean()) * experts / (tokens * k), 6)

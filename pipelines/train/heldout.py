@@ -1,0 +1,158 @@
+"""Held-out losses: text, text of records with pictures, and the same with the pictures exchanged.
+
+Odd: exchanging is done among records whose pictures have equal patch grids, so that token counts and places stay the
+same and only what the tower sees differs. A record that no other one matches can't be exchanged and is left out there.
+
+Evaluation changes nothing of the run: no gradients, evaluation mode (no counts for Quantile Balancing), no random draw
+from torch's generators.
+"""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from trivium.curriculum.plan import Plan
+from trivium.curriculum.rows import Piece, Row
+from trivium.model.batch import NO_TARGET, TEXT, Batch, collate
+from trivium.model.joint import JointModel
+from trivium.pipelines.train.feed import Assembler, Pictures
+
+TOKENS_A_PASS = 8192  # rows are evaluated together up to this many tokens
+
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Held-out rows, and for each record that can take part in the exchange the record whose pictures it gets."""
+
+    rows: tuple[Row, ...]
+    exchange: dict[Key, Key]
+
+
+def held_out(plan: Plan, assembler: Assembler, *, rows: int, context: int, patches: int, seed: int) -> HeldOut:
+    """Up to `rows` rows of each corpus, of at most `context` tokens and `patches` patches."""
+    chosen: list[Row] = []
+    for corpus in sorted(plan.schedule.corpora):
+        chosen += plan.held_out(corpus, context=context, patches=patches)[:rows]
+    grids: dict[Key, tuple[object, ...]] = {}
+    for piece in (piece for row in chosen for piece in row.pieces):
+        if assembler.sets[piece.corpus].entries.images[piece.record]:
+            key = (piece.corpus, piece.record)
+            grids[key] = assembler.pictures(*key).grids
+    return HeldOut(tuple(chosen), derangement(grids, seed))
+
+
+def derangement(grids: dict[Key, tuple[object, ...]], seed: int) -> dict[Key, Key]:
+    """Gives each record another one's pictures of equal grids: one cycle through a seeded order of each group."""
+    groups: defaultdict[tuple[object, ...], list[Key]] = defaultdict(list)
+    for key in sorted(grids):
+        groups[grids[key]].append(key)
+    generator = np.random.default_rng(seed)
+    exchange: dict[Key, Key] = {}
+    for members in groups.values():
+        order = [members[int(i)] for i in generator.permutation(len(members))]
+        if len(order) > 1:
+            exchange |= dict(zip(order, order[1:] + order[:1], strict=True))
+    return exchange
+
+
+def evaluate(
+    model: JointModel,
+    held: HeldOut,
+    assembler: Assembler,
+    device: torch.device,
+    precision: AbstractContextManager[Any] | None = None,
+) -> dict[str, Any]:
+    """The held-out part of a metrics line: {split: {loss, targets}} with losses in nats a target.
+
+    `image_shuffled` holds `matched` as well: the loss of the very same records with their own pictures.
+    """
+    was_training = model.training
+    model.eval()
+    totals: dict[str, list[float]] = {"text": [0.0, 0], "image": [0.0, 0], "matched": [0.0, 0], "exchanged": [0.0, 0]}
+    try:
+        with torch.no_grad(), precision or nullcontext():
+            for group in _groups(held.rows):
+                pieces = [piece for row in group for piece in row.pieces]
+                _pass(model, assembler, pieces, held.exchange, totals, device)
+    finally:
+        model.train(was_training)
+    split: dict[str, Any] = {name: _mean(*totals[name]) for name in ("text", "image")}
+    split["image_shuffled"] = _mean(*totals["exchanged"])
+    if split["image_shuffled"] is not None:
+        split["image_shuffled"]["matched"] = totals["matched"][0] / totals["matched"][1]
+    return split
+
+
+def _pass(
+    model: JointModel,
+    assembler: Assembler,
+    pieces: Sequence[Piece],
+    exchange: dict[Key, Key],
+    totals: dict[str, list[float]],
+    device: torch.device,
+) -> None:
+    own = [assembler.pictures(piece.corpus, piece.record) for piece in pieces]
+    sums, targets, modality = _losses(model, assembler, pieces, own, device)
+    swaps = [exchange.get((piece.corpus, piece.record)) for piece in pieces]
+    for i in range(len(pieces)):
+        split = "text" if modality[i] == TEXT else "image"
+        _add(totals[split], sums[i], targets[i])
+        if swaps[i] is not None:
+            _add(totals["matched"], sums[i], targets[i])
+    taking = [i for i, swap in enumerate(swaps) if swap is not None]
+    if taking:
+        others = [assembler.pictures(*swaps[i]) for i in taking]  # type: ignore[misc]
+        sums, targets, _ = _losses(model, assembler, [pieces[i] for i in taking], others, device)
+        for i in range(len(taking)):
+            _add(totals["exchanged"], sums[i], targets[i])
+
+
+def _losses(
+    model: JointModel,
+    assembler: Assembler,
+    pieces: Sequence[Piece],
+    pictures: Sequence[Pictures],
+    device: torch.device,
+) -> tuple[list[float], list[int], list[int]]:
+    """By piece: the sum of its losses, its targets, and the modality of its first token."""
+    samples = [assembler.sample(piece, shown) for piece, shown in zip(pieces, pictures, strict=True)]
+    batch: Batch = collate(samples, assembler.media_pad)
+    loss_T = model(batch.to(device), mtp=False).loss_T.double().cpu()
+    aims_T = batch.targets_T != NO_TARGET
+    edges = batch.cu_seqlens.tolist()
+    spans = [slice(start, stop) for start, stop in itertools.pairwise(edges)]
+    return (
+        [float(loss_T[span].sum()) for span in spans],
+        [int(aims_T[span].sum()) for span in spans],
+        [int(batch.modality_T[span.start]) for span in spans],
+    )
+
+
+def _groups(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    group: list[Row] = []
+    size = 0
+    for row in rows:
+        if group and size + row.tokens > TOKENS_A_PASS:
+            yield group
+            group, size = [], 0
+        group.append(row)
+        size += row.tokens
+    if group:
+        yield group
+
+
+def _add(total: list[float], loss: float, targets: int) -> None:
+    total[0] += loss
+    total[1] += targets
+
+
+def _mean(total: float, targets: float) -> dict[str, Any] | None:
+    return {"loss": total / targets, "targets": int(targets)} if targets else None

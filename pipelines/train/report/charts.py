@@ -1,0 +1,235 @@
+"""Line charts as inline SVG text: no plotting library, no script needed to see them, colours from the page's CSS.
+
+Odd: lines are thinned to at most `POINTS` by the mean of equal runs of steps, so a page of a million steps stays small;
+a run's extremes may fall between, which is why figures stand in report.json and never in a chart alone.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, HEIGHT = 960, 300
+LEFT, RIGHT, TOP, BOTTOM = 58, 16, 26, 34
+POINTS = 480
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line: `style` is its CSS class (s1 … s8); `marks` draws points as well; `thin` is for raw values."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    style: str
+    marks: bool = False
+    thin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A stage: steps (start, stop] with its name."""
+
+    name: str
+    start: float
+    stop: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A level drawn across the chart."""
+
+    name: str
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What one figure shows; `unit` labels the y axis."""
+
+    title: str
+    note: str
+    unit: str
+    series: tuple[Series, ...]
+    bands: tuple[Band, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    log: bool = False
+    floor: float | None = None  # the axis reaches down to this value
+
+    @property
+    def empty(self) -> bool:
+        return not any(_finite(value) for line in self.series for value in line.y)
+
+    def svg(self) -> str:
+        """The drawing; an empty chart gives an empty string."""
+        if self.empty:
+            return ""
+        frame = _Frame.around(self)
+        parts = [f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(self.title)}">']
+        parts += [frame.band(band, index) for index, band in enumerate(self.bands)]
+        parts += frame.axes(self.unit)
+        parts += [frame.rule(rule) for rule in self.rules]
+        parts += [frame.line(line) for line in self.series]
+        parts.append('<line class="cross" y1="0" y2="0" x1="0" x2="0"/></svg>')
+        return "".join(parts)
+
+    def data(self) -> dict[str, object]:
+        """What the page's hover reads: the frame in viewBox units and the drawn points."""
+        if self.empty:
+            return {}
+        frame = _Frame.around(self)
+        return {
+            "x0": frame.x0,
+            "x1": frame.x1,
+            "left": LEFT,
+            "right": WIDTH - RIGHT,
+            "top": TOP,
+            "bottom": HEIGHT - BOTTOM,
+            "series": [
+                {"name": line.name, "style": line.style, "points": [[x, float(f"{y:.5g}")] for x, y in thinned(line)]}
+                for line in self.series
+                if not line.thin
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    x0: float
+    x1: float
+    y0: float
+    y1: float
+    log: bool
+
+    @classmethod
+    def around(cls, chart: Chart) -> "_Frame":
+        xs = [x for line in chart.series for x, y in zip(line.x, line.y, strict=True) if _finite(y)]
+        ys = [y for line in chart.series for _, y in thinned(line) if not chart.log or y > 0]
+        ys += [rule.y for rule in chart.rules]
+        xs += [edge for band in chart.bands for edge in (band.start, band.stop)]
+        low, high = min(ys, default=0.0), max(ys, default=1.0)
+        if chart.floor is not None:
+            low = min(low, chart.floor)
+        if chart.log:
+            low, high = max(low, 1e-12), max(high, 1e-12)
+            low, high = low / 1.15, high * 1.15
+        else:
+            room = (high - low or abs(high) or 1.0) * 0.06
+            low, high = (low if chart.floor is not None and low == chart.floor else low - room), high + room
+        return cls(min(xs), max(max(xs), min(xs) + 1), low, high, chart.log)
+
+    def px(self, x: float) -> float:
+        return LEFT + (x - self.x0) / (self.x1 - self.x0) * (WIDTH - LEFT - RIGHT)
+
+    def py(self, y: float) -> float:
+        if self.log:
+            y = max(y, self.y0)
+            share = math.log(y / self.y0) / math.log(self.y1 / self.y0)
+        else:
+            share = (y - self.y0) / (self.y1 - self.y0)
+        return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+
+    def axes(self, unit: str) -> list[str]:
+        parts = []
+        for y in log_ticks(self.y0, self.y1) if self.log else ticks(self.y0, self.y1, 5):
+            at = self.py(y)
+            parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
+            parts.append(f'<text class="tick" x="{LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{short(y)}</text>')
+        for x in ticks(self.x0, self.x1, 8):
+            if x == int(x):
+                at = self.px(x)
+                parts.append(
+                    f'<text class="tick" x="{at:.1f}" y="{HEIGHT - 12}" text-anchor="middle">{short(x)}</text>'
+                )
+        bottom = HEIGHT - BOTTOM
+        parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{bottom}" y2="{bottom}"/>')
+        parts.append(f'<text class="tick" x="{LEFT - 8}" y="14" text-anchor="end">{escape(unit)}</text>')
+        return parts
+
+    def band(self, band: Band, index: int) -> str:
+        left, right = self.px(max(band.start, self.x0)), self.px(min(band.stop, self.x1))
+        shade = f'<rect class="band{index % 2}" x="{left:.1f}" y="{TOP}" width="{max(0.0, right - left):.1f}" '
+        shade += f'height="{HEIGHT - TOP - BOTTOM}"/>'
+        edge = ""
+        if index:
+            edge = f'<line class="edge" x1="{left:.1f}" x2="{left:.1f}" y1="{TOP - 8}" y2="{HEIGHT - BOTTOM}"/>'
+        name = f'<text class="stage" x="{left + 5:.1f}" y="{TOP - 9}">{escape(band.name)}</text>'
+        return shade + edge + (name if right - left > 7 * len(band.name) else "")
+
+    def rule(self, rule: Rule) -> str:
+        at = self.py(rule.y)
+        return (
+            f'<line class="rule" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
+            f'<text class="rulename" x="{WIDTH - RIGHT - 4}" y="{at - 6:.1f}" text-anchor="end">{escape(rule.name)} '
+            f"{short(rule.y)}</text>"
+        )
+
+    def line(self, line: Series) -> str:
+        """Missing values (a step without pictures) are passed over: the line goes on to the next value."""
+        places = [(self.px(x), self.py(y)) for x, y in thinned(line)]
+        kind = f"{line.style}{' thin' if line.thin else ''}"
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        drawn = f'<polyline class="line {kind}" points="{points}"/>' if len(places) > 1 else ""
+        if line.marks or len(places) == 1:
+            for x, y in places:
+                drawn += f'<circle class="dot {line.style}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
+        return drawn
+
+
+def thinned(line: Series) -> list[tuple[float, float]]:
+    """At most POINTS points, each the mean of an equal run of steps; runs without a value are left out."""
+    size = max(1, -(-len(line.x) // POINTS))
+    points: list[tuple[float, float]] = []
+    for start in range(0, len(line.x), size):
+        run = zip(line.x[start : start + size], line.y[start : start + size], strict=True)
+        values = [(x, y) for x, y in run if y is not None and _finite(y)]
+        if values:
+            points.append((sum(x for x, _ in values) / len(values), sum(y for _, y in values) / len(values)))
+    return points
+
+
+def smoothed(values: Sequence[float | None], share: float = 0.9) -> list[float | None]:
+    """Exponential mean with bias correction; missing values stay missing and are passed over."""
+    total = weight = 0.0
+    means: list[float | None] = []
+    for value in values:
+        if value is None or not _finite(value):
+            means.append(None)
+            continue
+        total, weight = total * share + value * (1 - share), weight * share + (1 - share)
+        means.append(total / weight)
+    return means
+
+
+def ticks(low: float, high: float, wanted: int) -> list[float]:
+    """About `wanted` round values inside [low, high]."""
+    if not high > low:
+        return [low]
+    raw = (high - low) / wanted
+    power = 10 ** math.floor(math.log10(raw))
+    step = min((m * power for m in (1, 2, 2.5, 5, 10)), key=lambda s: abs(s - raw))
+    first = math.ceil(low / step - 1e-9)
+    return [round(k * step, 12) for k in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """1, 2, 5 of each decade inside [low, high]; decades alone when there are many."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    heads = (1, 2, 5) if len(decades) <= 4 else (1,)
+    return [head * 10.0**decade for decade in decades for head in heads if low <= head * 10.0**decade <= high]
+
+
+def short(value: float) -> str:
+    """Three significant digits, thousands as k and M."""
+    size = abs(value)
+    if size >= 1e6:
+        return f"{value / 1e6:.3g}M"
+    if size >= 1e4:
+        return f"{value / 1e3:.3g}k"
+    if size and size < 1e-3:
+        return f"{value:.1e}".replace("e-0", "e-")
+    return f"{value:.3g}" if size < 1000 else f"{value:.0f}"
+
+
+def _finite(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)

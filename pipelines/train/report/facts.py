@@ -1,0 +1,105 @@
+"""The facts of a run from its metrics lines: what `report.json` holds and the page shows."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+Line = dict[str, Any]
+SPLITS = ("text", "image", "image_shuffled")
+PARTS = ("data", "forward_backward", "optimizer", "eval", "checkpoint")
+
+
+def summarize(lines: Sequence[Line], run: dict[str, Any]) -> dict[str, Any]:
+    """The contract of `report.json`; `run` holds what the lines don't: bigram, stages, parameters, configuration.
+
+    Losses are means over targets in nats a token, times in seconds, tokens of text and of vision counted apart.
+    """
+    steps = [line for line in lines if line["kind"] == "step"]
+    held = [line for line in lines if line["kind"] == "held_out"]
+    time = split_time(lines)
+    tokens = {kind: sum(line["tokens"][kind] for line in steps) for kind in ("text", "vision")}
+    busy = sum(line["time"]["step"] for line in steps)
+    return {
+        "complete": bool(steps) and steps[-1]["step"] == run["steps"],
+        "step": steps[-1]["step"] if steps else 0,
+        "steps": run["steps"],
+        "held_out": {split: _ends(held, split) for split in SPLITS},
+        "bigram_entropy": run["bigram"]["entropy"],
+        "bigram": run["bigram"],
+        "stages": [_stage(stage, steps) for stage in run["stages"]],
+        "tokens": tokens,
+        "seconds": round(sum(time.values()), 3),
+        "throughput": {
+            "tokens_per_second": round(sum(tokens.values()) / busy, 1) if busy else None,
+            "median_step_seconds": round(median(line["time"]["step"] for line in steps), 4) if steps else None,
+        },
+        "time": {part: round(seconds, 3) for part, seconds in time.items()},
+        "waiting_for_data": round(time["data"] / busy, 5) if busy else None,
+        "experts": _experts(steps, held),
+        "parameters": run["parameters"],
+        "starts": run["starts"],
+        "code": run["code"],
+        "machine": run["machine"],
+        "config": run["config"],
+        "samples": run.get("samples", []),
+    }
+
+
+def split_time(lines: Sequence[Line]) -> dict[str, float]:
+    """Seconds by what they went into; `other` is the rest of the steps (logging, curriculum)."""
+    total = dict.fromkeys((*PARTS, "other"), 0.0)
+    for line in lines:
+        time = line.get("time") or {}
+        for part in PARTS:
+            total[part] += time.get(part) or 0.0
+        inside = sum(time.get(part) or 0.0 for part in ("data", "forward_backward", "optimizer"))
+        if "step" in time:
+            total["other"] += max(0.0, time["step"] - inside)
+    return total
+
+
+def _ends(held: Sequence[Line], split: str) -> dict[str, Any]:
+    values = [line[split]["loss"] for line in held if line.get(split)]
+    if not values:
+        return {"first": None, "last": None, "best": None, "targets": 0}
+    best = min(values)
+    targets = next(line[split]["targets"] for line in held if line.get(split))
+    return {"first": values[0], "last": values[-1], "best": best, "targets": targets}
+
+
+def _stage(stage: dict[str, Any], steps: Sequence[Line]) -> dict[str, Any]:
+    mine = [line for line in steps if line["stage"] == stage["index"]]
+    busy = sum(line["time"]["step"] for line in mine)
+    tokens = {kind: sum(line["tokens"][kind] for line in mine) for kind in ("text", "vision")}
+    loss: dict[str, Any] = {}
+    for kind in ("text", "image"):
+        values = [line["loss"][kind] for line in mine if line["loss"][kind] is not None]
+        tail = values[-max(1, len(values) // 10) :]
+        loss[kind] = {"first": values[0], "last": sum(tail) / len(tail)} if values else None
+    return {
+        **stage,
+        "done": len(mine),
+        "tokens": tokens,
+        "seconds": round(busy, 3),
+        "tokens_per_second": round(sum(tokens.values()) / busy, 1) if busy else None,
+        "fill": sum(line["fill"] for line in mine) / len(mine) if mine else None,
+        "loss": loss,
+    }
+
+
+def _experts(steps: Sequence[Line], held: Sequence[Line]) -> dict[str, Any] | None:
+    """Load max/mean by layer: mean over the last tenth of the steps, and the parts measured at evaluations."""
+    if not steps or not steps[-1].get("experts"):
+        return None
+    tail = steps[-max(1, len(steps) // 10) :]
+    probes = [line["balance"] for line in held if line.get("balance")]
+    return {
+        "layers": steps[-1]["experts"]["layers"],
+        "max_over_mean": _column_means([line["experts"]["max_over_mean"] for line in tail]),
+        "dead": steps[-1]["experts"]["dead"],
+        "probe": probes[-1] if probes else None,
+    }
+
+
+def _column_means(rows: Sequence[Sequence[float]]) -> list[float]:
+    return [sum(column) / len(column) for column in zip(*rows, strict=True)]

@@ -1,0 +1,169 @@
+"""Which charts the page shows, and what each says about itself."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from trivium.pipelines.train.report.charts import Band, Chart, Rule, Series, smoothed
+
+Line = dict[str, Any]
+
+LOAD_NOTE = (
+    "Tokens of the busiest expert over the mean, each step, by MoE layer; 1 is even. Quantile Balancing sets the bias "
+    "from one step's scores and uses it on the next, so what is left is sampling noise of the few tokens a step, plus "
+    "how much the next batch differs from the last."
+)
+PROBE_NOTE = (
+    "The same quantity taken apart, measured at every evaluation on one training batch, mean over layers: with the "
+    "bias that was used on it, after the update on the very batch that made it, and the floor that an ideal router "
+    "would show by sampling alone."
+)
+
+
+def figures(facts: dict[str, Any], lines: Sequence[Line]) -> list[Chart]:
+    """Every chart of the page in reading order; those without values are left out by the caller."""
+    steps = [line for line in lines if line["kind"] == "step"]
+    held = [line for line in lines if line["kind"] == "held_out"]
+    bands = _bands(facts)
+    return [
+        _loss(steps, bands),
+        _held_out(facts, held, bands),
+        *_experts(steps, held, bands),
+        *_optimizer(steps, bands),
+        *_speed(steps, bands),
+    ]
+
+
+def _bands(facts: dict[str, Any]) -> tuple[Band, ...]:
+    return tuple(
+        Band(stage["name"], stage["first_step"], stage["first_step"] + stage["steps"]) for stage in facts["stages"]
+    )
+
+
+def _loss(steps: Sequence[Line], bands: tuple[Band, ...]) -> Chart:
+    x = [line["step"] for line in steps]
+    series: list[Series] = []
+    for kind, name, style in (("text", "text", "s1"), ("image", "text of records with pictures", "s2")):
+        values = [line["loss"][kind] for line in steps]
+        series += [Series(name, x, values, style, thin=True), Series(name, x, smoothed(values), style)]
+    mtp = [line["loss"]["mtp"] for line in steps]
+    series.append(Series("multi-token prediction (token after the next)", x, smoothed(mtp), "s3"))
+    return Chart(
+        title="Training loss by modality",
+        note="Nats a target. Thin: each step. Bold: mean over about ten steps. Upright lines: change of stage.",
+        unit="nats",
+        series=tuple(series),
+        bands=bands,
+    )
+
+
+def _held_out(facts: dict[str, Any], held: Sequence[Line], bands: tuple[Band, ...]) -> Chart:
+    x = [line["step"] for line in held]
+    names = {"text": "text", "image": "records with pictures", "image_shuffled": "the same, pictures exchanged"}
+    series = tuple(
+        Series(name, x, [line[split]["loss"] if line.get(split) else None for line in held], f"s{i + 1}", marks=True)
+        for i, (split, name) in enumerate(names.items())
+    )
+    rules = (Rule("bigram entropy of the training text", facts["bigram_entropy"]),) if facts["bigram_entropy"] else ()
+    return Chart(
+        title="Held-out loss",
+        note=(
+            "Records kept out by near-duplicate cluster. Where exchanged pictures cost more than the right ones, the "
+            "model reads its pictures. Below the dashed line, it uses more than one token of context."
+        ),
+        unit="nats",
+        series=series,
+        bands=bands,
+        rules=rules,
+    )
+
+
+def _experts(steps: Sequence[Line], held: Sequence[Line], bands: tuple[Band, ...]) -> list[Chart]:
+    seen = [line for line in steps if line.get("experts")]
+    if not seen:
+        return []
+    x = [line["step"] for line in seen]
+    layers = seen[0]["experts"]["layers"]
+    by_layer = tuple(
+        Series(name, x, smoothed([line["experts"]["max_over_mean"][i] for line in seen]), f"s{i % 8 + 1}")
+        for i, name in enumerate(layers)
+    )
+    load = Chart("Expert load, max / mean", LOAD_NOTE, "", by_layer, bands, (Rule("even", 1.0),), floor=1.0)
+    probes = [line for line in held if line.get("balance")]
+    x = [line["step"] for line in probes]
+    names = {
+        "before": "with the bias used on it",
+        "after": "after the update, same batch",
+        "floor": "sampling floor",
+    }
+    parts = tuple(
+        Series(name, x, [_mean(line["balance"][part]) for line in probes], f"s{i + 1}", marks=True)
+        for i, (part, name) in enumerate(names.items())
+    )
+    return [load, Chart("Expert load, taken apart", PROBE_NOTE, "", parts, bands, floor=1.0)]
+
+
+def _optimizer(steps: Sequence[Line], bands: tuple[Band, ...]) -> list[Chart]:
+    x = [line["step"] for line in steps]
+    whole = [line["grad_norm"] for line in steps]
+    tower = [line["vision_grad_norm"] for line in steps]
+    logit = [line["max_logit"] for line in steps]
+    return [
+        Chart(
+            "Gradient norm of the vision tower",
+            "L2 norm of tower and projector before clipping; a step without pictures has none.",
+            "norm",
+            (Series("each step", x, tower, "s2", thin=True), Series("vision tower", x, smoothed(tower), "s2")),
+            bands,
+            log=True,
+        ),
+        Chart(
+            "Gradient norm, all parameters",
+            "L2 norm before clipping.",
+            "norm",
+            (Series("each step", x, whole, "s1", thin=True), Series("all", x, smoothed(whole), "s1")),
+            bands,
+            log=True,
+        ),
+        Chart(
+            "Learning rate",
+            "One rate for Muon and AdamW.",
+            "",
+            (Series("learning rate", x, [line["lr"] for line in steps], "s5"),),
+            bands,
+            floor=0.0,
+        ),
+        Chart(
+            "Largest attention logit",
+            "Over all MLA heads of a step, before the softmax; QK-clip scales back a head above its threshold.",
+            "",
+            (Series("max logit", x, logit, "s4"),),
+            bands,
+        ),
+    ]
+
+
+def _speed(steps: Sequence[Line], bands: tuple[Band, ...]) -> list[Chart]:
+    x = [line["step"] for line in steps]
+    rate = [sum(line["tokens"].values()) / line["time"]["step"] if line["time"]["step"] else None for line in steps]
+    fill = [100 * line["fill"] for line in steps]
+    return [
+        Chart(
+            "Throughput",
+            "Text and vision tokens a second of the optimizer step, evaluation and checkpoints apart.",
+            "tok/s",
+            (Series("each step", x, rate, "s1", thin=True), Series("tokens a second", x, smoothed(rate), "s1")),
+            bands,
+            floor=0.0,
+        ),
+        Chart(
+            "Row fill",
+            "Tokens in the rows of a step over their capacity.",
+            "%",
+            (Series("fill", x, fill, "s3"),),
+            bands,
+        ),
+    ]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
