@@ -232,8 +232,8 @@ def read_index(folder: Path, info: ShardInfo) -> Index:
 
 def tally(folder: Path, shards: tuple[ShardInfo, ...]) -> tuple[dict[str, int], dict[str, int]]:
     """Records by licence and by language, counted from the indexes; for a manifest's tables."""
-    licences: dict[str, int] = msgspec.field(default_factory=dict)
-    languages: dict[str, int] = msgspec.field(default_factory=dict)
+    licences: dict[str, int] = {}
+    languages: dict[str, int] = {}
     for info in shards:
         index = read_index(folder, info)
         for license_, language in zip(index.license, index.language, strict=True):
