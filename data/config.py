@@ -7,7 +7,7 @@ path of keys (`$.stages[0].tokens`); `trivium.data.config_errors` turns its mess
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, dataclass_transform
 
 import msgspec
 import yaml
@@ -16,8 +16,9 @@ from trivium.data.yaml_text import line_of, read_yaml, write_yaml
 from trivium.errors import ConfigError, InputError
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of every configuration: frozen, keyword only, unknown keys refused."""
+    """Base of every configuration: frozen, unknown keys refused; both hold for subclasses without saying so again."""
 
 
 S = TypeVar("S")

@@ -1,0 +1,162 @@
+"""Looks at the machine for `trivium doctor`. Nothing here raises: what can't be had is a finding."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from trivium.needs import cure, requirements
+
+State = Literal["ok", "missing", "broken"]
+
+_PURPOSES = {
+    "core": "everything",
+    "build": "trivium build, tokenizer, demo",
+    "train": "plots, TensorBoard, export (optional in training)",
+    "cad": "CAD and 3D corpora",
+    "web": "web page rendering",
+    "video": "video corpora",
+    "ray": "trivium train --ray",
+    "dev": "make check, make test",
+}
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One finding; `required` says that Trivium can't work without it."""
+
+    name: str
+    state: State
+    found: str
+    purpose: str
+    required: bool = False
+    cure: str = ""
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    cores: int
+    memory_gb: float
+    disk_free_gb: float
+    gpus: tuple[str, ...]
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    ok: bool
+    version: str
+    checks: tuple[Check, ...]
+    machine: Machine
+
+
+def examine() -> Report:
+    """Looks at Python, the packages of every extra, torch, system libraries, the sandbox, and the machine."""
+    from trivium import __version__
+
+    torch, gpus = _torch()
+    checks = (
+        _python(),
+        *(_extra(extra, names) for extra, names in requirements().items()),
+        torch,
+        _triton(),
+        _cairo(),
+        _sandbox(),
+    )
+    machine = Machine(
+        cores=len(os.sched_getaffinity(0)),
+        memory_gb=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9,
+        disk_free_gb=shutil.disk_usage(Path.cwd()).free / 1e9,
+        gpus=gpus,
+    )
+    ok = all(check.state == "ok" for check in checks if check.required)
+    return Report(ok=ok, version=__version__, checks=checks, machine=machine)
+
+
+def _python() -> Check:
+    found = ".".join(map(str, sys.version_info[:3]))
+    fits = (3, 11) <= sys.version_info[:2] < (3, 13)
+    return Check(
+        name="python",
+        state="ok" if fits else "broken",
+        found=f"{found} ({sys.executable})",
+        purpose="everything (3.11 or 3.12)",
+        required=True,
+        cure="" if fits else "make setup PYTHON=/path/to/python3.12",
+    )
+
+
+def _extra(extra: str, names: list[str]) -> Check:
+    missing, versions = [], []
+    for name in names:
+        try:
+            versions.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            missing.append(name)
+    found = f"without {', '.join(missing)}" if missing else f"{len(versions)} packages"
+    if missing and not versions:
+        found = "none of its packages"
+    return Check(
+        name="packages: core" if extra == "core" else f"extra: {extra}",
+        state="missing" if missing else "ok",
+        found=found,
+        purpose=_PURPOSES.get(extra, extra),
+        required=extra == "core",
+        cure=cure(extra) if missing else "",
+    )
+
+
+def _torch() -> tuple[Check, tuple[str, ...]]:
+    """Torch is imported, not only looked up: a broken build shows at import."""
+    purpose = "training, sampling"
+    try:
+        import torch
+    except Exception as error:
+        state: State = "missing" if isinstance(error, ModuleNotFoundError) else "broken"
+        found = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return Check(name="torch", state=state, found=found, purpose=purpose, required=True, cure=cure("core")), ()
+    gpus = tuple(torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count()))
+    build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU build"
+    return Check(name="torch", state="ok", found=f"{torch.__version__} ({build})", purpose=purpose, required=True), gpus
+
+
+def _triton() -> Check:
+    purpose = "GPU kernels; their tests through the interpreter"
+    try:
+        return Check(name="triton", state="ok", found=metadata.version("triton"), purpose=purpose)
+    except metadata.PackageNotFoundError:
+        return Check(name="triton", state="missing", found="", purpose=purpose, cure=cure("dev"))
+
+
+def _cairo() -> Check:
+    purpose = "SVG corpora (cairosvg)"
+    try:
+        library = ctypes.CDLL("libcairo.so.2")
+        library.cairo_version_string.restype = ctypes.c_char_p
+        found = library.cairo_version_string().decode()
+    except (OSError, AttributeError):
+        command = "sudo apt-get install -y libcairo2"
+        return Check(name="libcairo2", state="missing", found="", purpose=purpose, cure=command)
+    return Check(name="libcairo2", state="ok", found=found, purpose=purpose)
+
+
+def _sandbox() -> Check:
+    """Runs a program under bubblewrap with no network, as the guard of untrusted input does."""
+    purpose = "isolation of untrusted input (SVG, HTML, media)"
+    program = shutil.which("bwrap")
+    if program is None:
+        command = "sudo apt-get install -y bubblewrap"
+        return Check(name="sandbox", state="missing", found="no bwrap", purpose=purpose, cure=command)
+    trial = [program, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "/bin/true"]
+    try:
+        done = subprocess.run(trial, capture_output=True, text=True, timeout=20, check=False)
+        complaint = done.stderr.strip() or f"exit code {done.returncode}" if done.returncode else ""
+    except (OSError, subprocess.TimeoutExpired) as error:
+        complaint = str(error)
+    if complaint:
+        command = "sudo sysctl kernel.unprivileged_userns_clone=1 (inside a container: allow user namespaces)"
+        return Check(name="sandbox", state="broken", found=complaint, purpose=purpose, cure=command)
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    return Check(name="sandbox", state="ok", found=f"{version}, works", purpose=purpose)
