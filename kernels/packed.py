@@ -1,6 +1,7 @@
 """What every packed operator knows of `cu_seqlens`: D documents lie one after another in one row of T tokens."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -18,7 +19,7 @@ def offsets(cu_seqlens: Tensor | Sequence[int], tokens: int) -> list[int]:
         raise ValueError(
             f"cu_seqlens must run from 0 to {tokens} (the row's tokens); found {borders[:1]}…{borders[-1:]}"
         )
-    if any(after < before for before, after in zip(borders, borders[1:], strict=False)):
+    if any(after < before for before, after in pairwise(borders)):
         raise ValueError("cu_seqlens must not decrease; found a document of negative length")
     return borders
 

@@ -1,4 +1,4 @@
-"""The definition of Attention Residuals: softmax over depth, one query a sublayer (arXiv 2603.15031; K3 report, eq. 8–10).
+"""The definition of Attention Residuals: softmax over depth (arXiv 2603.15031; K3 report, equations 8–10).
 
 N sources, T tokens, D model width.
 """

@@ -5,10 +5,13 @@ D documents, T tokens in the row, H heads, K key width, V value width.
 
 from torch import Tensor
 
+from trivium.kernels.kda.plan import ChunkPlan
 from trivium.kernels.kda.reference import kda_gate, kda_reference
 from trivium.kernels.kda.step import kda_step
+from trivium.kernels.kda.tiles import MAX_FALL, TILE
+from trivium.kernels.kda.torch_chunk import ChunkedKDA
 
-__all__ = ["kda", "kda_gate", "kda_reference", "kda_step"]
+__all__ = ["ChunkPlan", "kda", "kda_gate", "kda_reference", "kda_step"]
 
 
 def kda(
@@ -25,14 +28,31 @@ def kda(
     return_state: bool = False,
     lower_bound: float | None = -5.0,
     scale: float | None = None,
+    plan: ChunkPlan | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Return o_THV in v's dtype, and with `return_state` the final states [D, H, K, V].
+    """Return o_THV in v's dtype, and with `return_state` the final states [D, H, K, V] in fp32.
 
-    q, k as they leave the convolution (the L2 norm is inside), `gate_THK` raw z without bias, `beta_TH` logits.
+    q, k as they leave the convolution (the L2 norm is inside), `gate_THK` the raw z without bias, `beta_TH` logits;
+    g = lower_bound · σ(e^A (z + bias)). `lower_bound` None is Kimi Linear's older unbounded gate: it goes token by token
+    (slow, for parity only). `plan` (ChunkPlan.build of this `cu_seqlens`) saves building it in every layer.
+    Editing a token changes no earlier output, not by one bit, and a document's outputs don't depend on its neighbours.
+    Raises ValueError for a wrong `cu_seqlens` and for a bound that 16 rows can't hold in fp32.
     """
-    o_THV, state = kda_reference(
-        q_THK, k_THK, v_THV, gate_THK, beta_TH, A_log_H, dt_bias_HK, cu_seqlens,
-        initial_state=initial_state, lower_bound=lower_bound, scale=scale,
+    T, H, K = q_THK.shape
+    if lower_bound is None:
+        o_THV, state = kda_reference(
+            q_THK, k_THK, v_THV, gate_THK, beta_TH, A_log_H, dt_bias_HK, cu_seqlens,
+            initial_state=initial_state, lower_bound=None, scale=scale,
+        )  # fmt: skip
+        return (o_THV.to(v_THV.dtype), state) if return_state else o_THV.to(v_THV.dtype)
+    if not -MAX_FALL <= lower_bound * (TILE - 1) <= 0:
+        raise ValueError(f"lower_bound must lie in [{-MAX_FALL / (TILE - 1):.2f}, 0]; found {lower_bound}")
+    if plan is None:
+        plan = ChunkPlan.build(cu_seqlens, T, q_THK.device)
+    elif plan.tokens != T:
+        raise ValueError(f"the plan was built for {plan.tokens} tokens and the row has {T}; build it from this row")
+    o_THV, state = ChunkedKDA.apply(
+        q_THK, k_THK, v_THV, gate_THK, beta_TH, A_log_H, dt_bias_HK.view(H, K), initial_state, plan, lower_bound,
+        K**-0.5 if scale is None else scale, return_state,
     )  # fmt: skip
-    o_THV = o_THV.to(v_THV.dtype)
     return (o_THV, state) if return_state else o_THV

@@ -22,8 +22,8 @@ def l2_norm(x: Tensor) -> Tensor:
 def kda_gate(gate_THK: Tensor, A_log_H: Tensor, dt_bias_HK: Tensor, lower_bound: float | None) -> Tensor:
     """Log decay g of each channel, ≤ 0.
 
-    `lower_bound` g_min: g = g_min · σ(e^A · (z + bias)) (K3 report, equation 5). None: Kimi Linear's older unbounded gate
-    g = −e^A · softplus(z + bias) (arXiv 2510.26692).
+    `lower_bound` g_min: g = g_min · σ(e^A · (z + bias)) (K3 report, equation 5). None: Kimi Linear's older gate
+    without a bound, g = −e^A · softplus(z + bias) (arXiv 2510.26692).
     """
     z_THK = gate_THK + dt_bias_HK
     A_H1 = A_log_H.exp().unsqueeze(-1)

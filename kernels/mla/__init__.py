@@ -1,4 +1,4 @@
-"""The core of gated MLA without position encoding: packed causal attention with fp32 output (K3 report, section 2.1)."""
+"""The core of gated MLA without position encoding: packed causal attention, fp32 output (K3 report, section 2.1)."""
 
 from torch import Tensor
 

@@ -3,6 +3,8 @@
 T tokens in the row, H heads, D query and key width, V value width.
 """
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor
 
@@ -21,7 +23,7 @@ def mla_reference(
     borders = offsets(cu_seqlens, T)
     outputs = [v_THV[:0].to(dtype)]
     row_max_H = q_THD.new_full((H,), -torch.inf, dtype=dtype)
-    for start, stop in zip(borders, borders[1:], strict=False):
+    for start, stop in pairwise(borders):
         if start == stop:
             continue
         q, k, v = (x[start:stop].to(dtype).transpose(0, 1) for x in (q_THD, k_THD, v_THV))

@@ -1,4 +1,9 @@
-"""Stable LatentMoE's operators: SiTU-GLU, the sigmoid router with its balancing bias, the grouped experts."""
+"""Stable LatentMoE's operators: SiTU-GLU, the sigmoid router with its balancing bias, the grouped experts.
+
+T tokens, E experts, K experts a token, L latent width, F expert hidden width.
+"""
+
+from torch import Tensor
 
 from trivium.kernels.moe.reference import (
     BETA_GATE,
@@ -7,6 +12,7 @@ from trivium.kernels.moe.reference import (
     route_reference,
     situ_glu_reference,
 )
+from trivium.kernels.moe.torch_moe import Experts, Route, SiTUGLU
 
 __all__ = [
     "BETA_GATE",
@@ -19,6 +25,28 @@ __all__ = [
     "situ_glu_reference",
 ]
 
-experts = experts_reference
-route = route_reference
-situ_glu = situ_glu_reference
+
+def situ_glu(g: Tensor, u: Tensor) -> Tensor:
+    """4 tanh(g/4) σ(g) · 25 tanh(u/25), computed in fp32, in g's dtype (K3 report, equation 12)."""
+    return SiTUGLU.apply(g, u)
+
+
+def route(logits_TE: Tensor, bias_E: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return (indices_TK, probs_TK, cutoff_T) in fp32 (K3 report, equation 11).
+
+    The k largest of σ(logits) + bias are chosen; the bias shifts only the choice; `cutoff_T` is the (k+1)-th value,
+    which Quantile Balancing counts. Gradients flow to the chosen logits only. Raises ValueError when k ≥ E.
+    """
+    if not 0 < k < logits_TE.shape[-1]:
+        raise ValueError(f"k must lie between 1 and experts − 1 = {logits_TE.shape[-1] - 1}; found {k}")
+    return Route.apply(logits_TE, bias_E, k)
+
+
+def experts(
+    z_TL: Tensor, indices_TK: Tensor, probs_TK: Tensor, w1_EFL: Tensor, w3_EFL: Tensor, w2_ELF: Tensor
+) -> Tensor:
+    """u_TL = Σ_j p_j w2_j SiTU(w1_j z, w3_j z) in z's dtype (K3 report, equation 13); no token is dropped.
+
+    Deterministic: every sum has one order, whatever the number of threads gives each expert.
+    """
+    return Experts.apply(z_TL, indices_TK, probs_TK, w1_EFL, w3_EFL, w2_ELF)

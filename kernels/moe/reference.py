@@ -22,7 +22,7 @@ def situ_glu_reference(g: Tensor, u: Tensor, beta_gate: float = BETA_GATE, beta_
 
 
 def route_reference(logits_TE: Tensor, bias_E: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return (indices_TK, probs_TK, cutoff_T): top-k of σ(logits) + bias, probabilities of σ alone, the (k+1)-th value."""
+    """Return (indices_TK, probs_TK, cutoff_T): top-k of σ(logits) + bias, shares of σ alone, the (k+1)-th value."""
     dtype = accumulation_dtype(logits_TE)
     scores_TE = torch.sigmoid(logits_TE.to(dtype))
     top = (scores_TE + bias_E.to(dtype)).detach().topk(k + 1, dim=-1)

@@ -24,8 +24,8 @@ def histogram(
 ) -> Tensor:
     """Count the margins cutoff − score of all tokens and experts: int64 [E, B] over [min bias − 1, max bias + 1].
 
-    `scores_TE` are the sigmoid scores without bias, `cutoff_T` the (k+1)-th largest of score + bias; `mask_T` True = counted
-    (leave padding out, and call it only in training and never from a recomputed forward).
+    `scores_TE`: sigmoid scores without bias; `cutoff_T`: the (k+1)-th largest of score + bias; `mask_T`: True = counted
+    (leave padding out). Call it only in training, and never from a recomputed forward.
     """
     E = scores_TE.shape[1]
     low, width = _range(bias_E, bins)

@@ -17,7 +17,7 @@ WIDTH = 4  # taps, K3 report section 2.1
 def short_conv_reference(
     x_TC: Tensor, weight_C4: Tensor, cu_seqlens: Tensor, *, initial_tail: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return (SiLU(Σ_j w[:, 3 − j] x[t − j]) [T, C], final tails [D, 3, C]); rows before a document are its tail or 0."""
+    """Return (SiLU(Σ_j w[:, 3 − j] x[t − j]) [T, C], final tails [D, 3, C]); before a document lies its tail or 0."""
     T, C = x_TC.shape
     borders = offsets(cu_seqlens, T)
     outputs, tails = [x_TC[:0]], []

@@ -1,0 +1,71 @@
+"""Where the tokens of a packed row go when the row is cut into chunks.
+
+Each document is cut into chunks of 64 tokens, the last one padded. Chunks are ordered by their position in the document
+and, within a position, by the length of the document: the chunks that the state loop treats together, and those that go
+on after them, are then slices, never gathers. Empty documents have no chunk.
+D documents, N chunks, C rows a chunk, T tokens.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trivium.kernels.packed import offsets
+
+__all__ = ["CHUNK", "TILE", "ChunkPlan"]
+
+CHUNK, TILE = 64, 16  # K3 report, section 2.1.1
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPlan:
+    """The layout of one packed row; depends on `cu_seqlens` alone, so that all layers of a step share it."""
+
+    tokens: int
+    documents: int
+    rows_NC: Tensor  # token of each chunk row; a padded row repeats its document's last token, so that it stays finite
+    valid_NC: Tensor | None  # None when no row is padded
+    inverse_T: Tensor  # chunk row of each token
+    order: Tensor  # documents that are not empty, longest first
+    live: tuple[int, ...]  # live[p]: documents that have a chunk at position p; falls with p
+
+    @staticmethod
+    def build(cu_seqlens: Tensor, tokens: int, device: torch.device | str = "cpu") -> "ChunkPlan":
+        """Raises ValueError when `cu_seqlens` doesn't run from 0 to `tokens`."""
+        borders = np.asarray(offsets(cu_seqlens, tokens), dtype=np.int64)
+        lengths = np.diff(borders)
+        chunks = -(-lengths // CHUNK)
+        order = np.argsort(-chunks, kind="stable")
+        order = order[chunks[order] > 0]
+        live = np.array([(chunks > p).sum() for p in range(int(chunks.max(initial=0)))], dtype=np.int64)
+        position_N = np.repeat(np.arange(len(live)), live)
+        slot_N = np.arange(live.sum()) - np.repeat(np.cumsum(live) - live, live)
+        document_N = order[slot_N]
+        rows_NC = (borders[document_N] + position_N * CHUNK)[:, None] + np.arange(CHUNK)
+        last_N1 = borders[document_N + 1][:, None] - 1
+        valid_NC = rows_NC <= last_N1
+        rows_NC = np.minimum(rows_NC, last_N1)
+        inverse_T = np.empty(tokens, dtype=np.int64)
+        inverse_T[rows_NC[valid_NC]] = np.flatnonzero(valid_NC)
+        return ChunkPlan(
+            tokens=tokens,
+            documents=len(lengths),
+            rows_NC=torch.from_numpy(rows_NC).to(device),
+            valid_NC=None if valid_NC.all() else torch.from_numpy(valid_NC).to(device),
+            inverse_T=torch.from_numpy(inverse_T).to(device),
+            order=torch.from_numpy(order).to(device),
+            live=tuple(int(count) for count in live),
+        )
+
+    def rows(self, heads: int) -> Tensor:
+        """Index [N·H·C] into a row seen as [T·H, …] that yields [N, H, C, …]."""
+        head_H1 = torch.arange(heads, device=self.rows_NC.device).unsqueeze(1)
+        return (self.rows_NC.unsqueeze(1) * heads + head_H1).reshape(-1)
+
+    def inverse(self, heads: int) -> Tensor:
+        """Index [T·H] into [N·H·C, …] that yields the row seen as [T·H, …]."""
+        chunk_T, row_T = self.inverse_T // CHUNK, self.inverse_T % CHUNK
+        head_H = torch.arange(heads, device=self.inverse_T.device)
+        return ((chunk_T.unsqueeze(1) * heads + head_H) * CHUNK + row_T.unsqueeze(1)).reshape(-1)
