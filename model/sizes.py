@@ -137,7 +137,7 @@ def _sources(config: JointConfig) -> int:
 
 
 def _parts(model: JointModel, config: JointConfig) -> dict[str, int]:
-    counts: Counter[str] = Counter({part: 0 for part in PARTS})
+    counts: Counter[str] = Counter(dict.fromkeys(PARTS, 0))
     for name, parameter in model.named_parameters():
         counts[_part(name, config)] += parameter.numel()
     for name, buffer in model.named_buffers():

@@ -39,7 +39,7 @@ _CONVENTIONS = {
     "total": "A_log as stored by the release (k3: padded to 128 a layer), router biases counted, MTP apart",
     "activated": "one text token: head counted, input embedding, vision and MTP not",
     "flops": "a multiply-add is two; mean over a document of `context` tokens; training is three forward passes",
-    "memory": "bytes, without activations: bf16 weights, fp32 master, gradients and moments; cache in bf16, states fp32",
+    "memory": "bytes, without activations: bf16 weights, fp32 master, gradients, moments; cache bf16, states fp32",
 }
 
 
@@ -66,12 +66,13 @@ def _print(preset: str, sizes: "Sizes") -> None:
     parts.add_row("activated", f"{sizes.parameters.activated:,}")
     out.print(parts)
 
-    flops = Table("context", title=f"{preset}: GFLOPs a token")
+    unit, scale = ("GFLOPs", 1e9) if sizes.flops[0].matrices > 1e9 else ("MFLOPs", 1e6)
+    flops = Table("context", title=f"{preset}: {unit} a token")
     columns = ("matrices", "attention", "recurrence", "depth", "forward", "training")
     for column in columns:
         flops.add_column(column, justify="right")
     for row in sizes.flops:
-        flops.add_row(f"{row.context:,}", *(f"{getattr(row, column) / 1e9:,.4g}" for column in columns))
+        flops.add_row(f"{row.context:,}", *(f"{getattr(row, column) / scale:,.4g}" for column in columns))
     out.print(flops)
 
     memory = Table("memory", title=f"{preset}: bytes without activations")
