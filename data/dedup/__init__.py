@@ -1,1 +1,1 @@
-"""Exact and near-duplicate removal: keys, signatures, clusters, survivors. No Beam here: pipelines hold the shuffles."""
+"""Exact and near-duplicate removal: keys, signatures, clusters, survivors. No Beam here; pipelines do the shuffles."""

