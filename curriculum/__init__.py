@@ -4,3 +4,25 @@ if __name__ != "trivium.curriculum":
     raise ImportError(
         "import this folder as trivium.curriculum; under the bare name curriculum its modules would exist twice"
     )
+
+from trivium.curriculum.catalogue import Catalogue
+from trivium.curriculum.corpora import catalogue_of, catalogues_of, open_corpora
+from trivium.curriculum.plan import Plan
+from trivium.curriculum.rows import Cursor, Piece, Row, State, StepRows, rank_rows
+from trivium.curriculum.schedule import Schedule, Stage
+
+__all__ = [
+    "Catalogue",
+    "Cursor",
+    "Piece",
+    "Plan",
+    "Row",
+    "Schedule",
+    "Stage",
+    "State",
+    "StepRows",
+    "catalogue_of",
+    "catalogues_of",
+    "open_corpora",
+    "rank_rows",
+]

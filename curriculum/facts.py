@@ -11,8 +11,9 @@ from trivium.data.config import Strict
 
 
 class StageFacts(Strict, frozen=True, kw_only=True):
-    """What a stage does, counted by packing it: sizes in tokens and patches, `skipped` by reason.
+    """What a stage does, counted by packing it: sizes in tokens and patches.
 
+    `skipped` counts the documents in its buckets that it can't use, by reason; `cut` those longer than its context.
     `windows` holds (rows, tokens) of each window; `half_empty` counts rows with less than half their context;
     `taken` is tokens by corpus; `start` and `end` are the cursors before and behind it.
     """
@@ -38,7 +39,6 @@ class Tally:
     def __init__(self, context: int) -> None:
         self.context = context
         self.tokens = self.patches = self.rows = self.pieces = self.documents = self.cut = self.half_empty = 0
-        self.skipped: dict[str, int] = {}
         self.windows: list[tuple[int, int]] = []
 
     @property
@@ -56,10 +56,15 @@ class Tally:
         self.pieces += len(window.pieces)
         self.documents += window.documents
         self.cut += window.cut
-        for reason, count in window.skipped.items():
-            self.skipped[reason] = self.skipped.get(reason, 0) + count
 
-    def facts(self, rows: int, taken: dict[str, int], start: dict[str, Cursor], end: dict[str, Cursor]) -> StageFacts:
+    def facts(
+        self,
+        rows: int,
+        skipped: dict[str, int],
+        taken: dict[str, int],
+        start: dict[str, Cursor],
+        end: dict[str, Cursor],
+    ) -> StageFacts:
         """The sums as a value; the stage's steps take `rows` rows each, the last one what is left."""
         return StageFacts(
             rows=self.rows,
@@ -70,7 +75,7 @@ class Tally:
             documents=self.documents,
             cut=self.cut,
             half_empty=self.half_empty,
-            skipped=self.skipped,
+            skipped=skipped,
             taken=taken,
             windows=tuple(self.windows),
             start=start,

@@ -14,7 +14,7 @@ def learning_rate(step: int, steps: int, curve: LearningRate) -> float:
         raise ValueError(f"step {step} is outside the run's {steps} steps")
     warmup = math.ceil(steps * curve.warmup_ratio)
     if step < warmup:
-        return curve.peak * (step + 1) / warmup
+        return curve.peak * ((step + 1) / warmup)
     if curve.shape == "wsd":
         start = max(warmup, steps - math.ceil(steps * curve.decay_ratio))
         fall = _progress(step, start, steps)

@@ -14,7 +14,7 @@ from trivium.curriculum.catalogue import Catalogue, Split, split
 from trivium.curriculum.facts import StageFacts, Tally, read_cache, write_cache
 from trivium.curriculum.learning_rate import learning_rate
 from trivium.curriculum.packing import pack
-from trivium.curriculum.pools import Pool, make_pools, stage_weights
+from trivium.curriculum.pools import Pool, make_pools, stage_pools
 from trivium.curriculum.rows import Cursor, Piece, Row, State, StepRows
 from trivium.curriculum.schedule import PATCHES_A_TOKEN, Schedule
 from trivium.curriculum.windows import Window, make_window
@@ -34,7 +34,7 @@ class Plan:
         self.digest = rows_digest(schedule, catalogues)
         self.stages: tuple[StageFacts, ...] = ()
         self._first_steps = [0]
-        self._weights = [stage_weights(stage, pools, catalogues) for stage in schedule.stages]
+        self._views = [stage_pools(stage, pools, catalogues) for stage in schedule.stages]
         self._last: tuple[tuple[int, int, dict[str, Cursor]], Window] | None = None
 
     @classmethod
@@ -131,7 +131,7 @@ class Plan:
     def _window(self, stage: int, number: int, cursors: dict[str, Cursor]) -> Window:
         key = (stage, number, cursors)
         if self._last is None or self._last[0] != key:
-            made = make_window(self.schedule, stage, number, cursors, self.pools, self._weights[stage])
+            made = make_window(self.schedule, stage, number, cursors, self._views[stage][0])
             self._last = (key, made)
         return self._last[1]
 
@@ -158,23 +158,20 @@ class Plan:
         cursors = {name: Cursor() for name in self.pools}
         stages: list[StageFacts] = []
         done = 0
-        for number in range(len(self.schedule.stages)):
-            tally = Tally(self.schedule.stages[number].context)
-            start, ended = cursors, False
+        for number, rules in enumerate(self.schedule.stages):
+            views, skipped = self._views[number]
+            tally, start, ended = Tally(rules.context), cursors, False
             while not ended:
-                window = make_window(
-                    self.schedule, number, tally.windows_seen, cursors, self.pools, self._weights[number]
-                )
+                window = make_window(self.schedule, number, tally.windows_seen, cursors, views)
                 tally.add(window)
                 cursors, ended = window.cursors, window.ends_stage
                 if progress is not None:
                     progress(done + tally.tokens)
             done += tally.tokens
-            taken: dict[str, int] = {}
-            for name in self._weights[number]:
-                corpus = self.pools[name].corpus
-                taken[corpus] = taken.get(corpus, 0) + cursors[name].taken
-            stages.append(tally.facts(self.schedule.stages[number].rows, taken, start, cursors))
+            taken = dict.fromkeys(rules.shares, 0)
+            for name in views:
+                taken[self.pools[name].corpus] += cursors[name].taken
+            stages.append(tally.facts(rules.rows, skipped, taken, start, cursors))
             cursors = _reset(cursors)
         return tuple(stages)
 

@@ -6,6 +6,7 @@ domains", 2002).
 """
 
 import hashlib
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ def permute(positions: npt.NDArray[np.int64], size: int, key: int) -> npt.NDArra
     """Where `positions` (each in [0, size)) stand in the permutation of `size` items that `key` names."""
     half = max(1, ((size - 1).bit_length() + 1) // 2)
     shift, mask = np.uint64(half), np.uint64((1 << half) - 1)
-    keys = [np.uint64(key64(key, round_)) for round_ in range(_ROUNDS)]
+    keys = _round_keys(key)
     values = _network(positions.astype(np.uint64), shift, mask, keys)
     outside = np.flatnonzero(values >= np.uint64(size))
     while outside.size:  # each walk ends: the network is a bijection, so the cycle comes back inside
@@ -35,8 +36,13 @@ def permute(positions: npt.NDArray[np.int64], size: int, key: int) -> npt.NDArra
     return values.astype(np.int64)
 
 
+@lru_cache(maxsize=256)
+def _round_keys(key: int) -> tuple[np.uint64, ...]:
+    return tuple(np.uint64(key64(key, number)) for number in range(_ROUNDS))
+
+
 def _network(
-    values: npt.NDArray[np.uint64], shift: np.uint64, mask: np.uint64, keys: list[np.uint64]
+    values: npt.NDArray[np.uint64], shift: np.uint64, mask: np.uint64, keys: tuple[np.uint64, ...]
 ) -> npt.NDArray[np.uint64]:
     left, right = values >> shift, values & mask
     for key in keys:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from heapq import heapify, heapreplace
 
 from trivium.curriculum.packing import pack
-from trivium.curriculum.pools import Pool, Stream
+from trivium.curriculum.pools import Pool, StagePool, Stream
 from trivium.curriculum.rows import Cursor, Piece, Row
 from trivium.curriculum.schedule import Schedule
 from trivium.curriculum.shuffle import key64, shuffled_order
@@ -20,8 +20,7 @@ class Window:
     """Packed rows of one window, as piece numbers, and the cursors behind it.
 
     `pieces` are (pool, record, start, stop, patches). `documents` counts the records begun, `cut` those of them that
-    are longer than the context, `skipped` the records passed over, by reason. `ends_stage` says that the stage's token
-    budget is reached.
+    are longer than the context. `ends_stage` says that the stage's token budget is reached.
     """
 
     pieces: list[tuple[str, int, int, int, int]]
@@ -30,7 +29,6 @@ class Window:
     ends_stage: bool
     documents: int
     cut: int
-    skipped: dict[str, int]
 
     def row(self, number: int, pools: dict[str, Pool]) -> Row:
         """Row `number` as a value."""
@@ -44,8 +42,7 @@ def make_window(
     stage: int,
     window: int,
     cursors: dict[str, Cursor],
-    pools: dict[str, Pool],
-    weights: dict[str, float],
+    pools: dict[str, StagePool],
 ) -> Window:
     """Window number `window` of stage number `stage`, drawn from `cursors` on.
 
@@ -53,8 +50,8 @@ def make_window(
     with a window, and overshoots its budget by less than one row's context.
     """
     rules = schedule.stages[stage]
-    streams = {name: Stream(pools[name], cursors.get(name, Cursor()), rules) for name in weights}
-    heap = [((s.taken + s.size / 2) / weights[name], name) for name, s in streams.items()]
+    streams = {name: Stream(view, cursors[name]) for name, view in pools.items()}
+    heap = [((s.taken + s.size / 2) / pools[name].weight, name) for name, s in streams.items()]
     heapify(heap)
     total = sum(stream.taken for stream in streams.values())
     pieces: list[tuple[str, int, int, int, int]] = []
@@ -63,7 +60,7 @@ def make_window(
         stream = streams[name]
         total += stream.size
         pieces.append((name, *stream.take()))
-        heapreplace(heap, ((stream.taken + stream.size / 2) / weights[name], name))
+        heapreplace(heap, ((stream.taken + stream.size / 2) / pools[name].weight, name))
     packed = pack(
         [piece[3] - piece[2] for piece in pieces],
         [piece[4] for piece in pieces],
@@ -71,10 +68,6 @@ def make_window(
         patch_budget=rules.patch_budget,
     )
     order = shuffled_order(len(packed), key64(schedule.seed, "rows", stage, window))
-    skipped: dict[str, int] = {}
-    for stream in streams.values():
-        for reason, count in stream.skipped.items():
-            skipped[reason] = skipped.get(reason, 0) + count
     return Window(
         pieces=pieces,
         packed=[packed[i] for i in order],
@@ -82,5 +75,4 @@ def make_window(
         ends_stage=total >= rules.tokens,
         documents=sum(stream.documents for stream in streams.values()),
         cut=sum(stream.cut for stream in streams.values()),
-        skipped=skipped,
     )

@@ -1,0 +1,90 @@
+"""Opening the shard sets that a schedule names, and refusing those that may not be mixed."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from trivium.curriculum.catalogue import Catalogue
+from trivium.curriculum.schedule import Schedule
+from trivium.data.shards import ShardSet
+from trivium.errors import ConfigError, DigestError, InputError
+
+
+def open_corpora(folder: Path, schedule: Schedule) -> dict[str, ShardSet]:
+    """The shard set of every corpus of the schedule, by its name there; paths are below `folder`.
+
+    Raises InputError when one is missing or not tokenised, ConfigError when one set is read under two names,
+    DigestError when sets were made with different tokenizers or picture rules, ShardError when one is damaged.
+    """
+    sets: dict[str, ShardSet] = {}
+    for name, corpus in schedule.corpora.items():
+        path = folder / corpus.path
+        if not path.is_dir():
+            found = sorted(child.name for child in folder.iterdir() if child.is_dir()) if folder.is_dir() else []
+            there = f" (there: {', '.join(found)})" if found else ""
+            raise InputError(
+                f"corpora.{name}: no folder {path}{there}; build it with "
+                f"`trivium build RECIPE --out {path}`, tokenise it with `trivium shards tokenize`, or correct the path"
+            )
+        opened = ShardSet.open(path)
+        if opened.manifest.tokenizer is None:
+            raise InputError(
+                f"corpora.{name}: {path} is not tokenised; run `trivium shards tokenize {path} --tokenizer TOKENIZER "
+                f"--out {path}.tokens` and name that folder in the schedule"
+            )
+        sets[name] = opened
+    _refuse_one_set_twice(sets)
+    _refuse_mixed_digests(sets)
+    return sets
+
+
+def catalogue_of(name: str, shards: ShardSet) -> Catalogue:
+    """The columns that the curriculum reads, of one opened set."""
+    entries, manifest = shards.entries, shards.manifest
+    buckets = tuple(bucket.name for bucket in manifest.buckets)
+    number = {bucket: i for i, bucket in enumerate(buckets)}
+    bucket_of_shard = np.array([number[info.bucket] for info in manifest.shards], dtype=np.int64)
+    return Catalogue(
+        corpus=name,
+        tokens=entries.tokens,
+        patches=entries.patches,
+        bucket=bucket_of_shard[entries.shard],
+        buckets=buckets,
+        cluster=entries.cluster,
+        id=entries.id,
+        identity=shards.digest,
+    )
+
+
+def catalogues_of(sets: Mapping[str, ShardSet]) -> dict[str, Catalogue]:
+    """`catalogue_of` for every set."""
+    return {name: catalogue_of(name, shards) for name, shards in sets.items()}
+
+
+def _refuse_one_set_twice(sets: Mapping[str, ShardSet]) -> None:
+    """Read under two names, its documents would come twice an epoch and its weight be counted twice."""
+    for what, key in (("folder", lambda s: str(s.folder.resolve())), ("manifest", lambda s: s.digest)):
+        seen: dict[str, str] = {}
+        for name, shards in sets.items():
+            other = seen.setdefault(key(shards), name)
+            if other != name:
+                raise ConfigError(
+                    f"corpora: {other!r} and {name!r} are one dataset by two paths ({sets[other].folder} and "
+                    f"{shards.folder} have the same {what}); keep one of them and add their weights"
+                )
+
+
+def _refuse_mixed_digests(sets: Mapping[str, ShardSet]) -> None:
+    for what, field in (("tokenizer", "tokenizer"), ("picture rules", "pictures")):
+        # A set without pictures may have no picture rules; it goes with any.
+        made = {name: getattr(shards.manifest, field) for name, shards in sets.items()}
+        made = {name: value for name, value in made.items() if value is not None}
+        first = next(iter(made), "")
+        for name, found in made.items():
+            if found != made[first]:
+                raise DigestError(
+                    f"corpora {first!r} and {name!r} were made with different {what}: {made[first]} in "
+                    f"{sets[first].folder}, {found} in {sets[name].folder}; tokenise both again with one tokenizer and "
+                    "one set of picture rules (`trivium shards tokenize`)"
+                )

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivium.curriculum.catalogue import split
+from trivium.curriculum.schedule import HeldOut
+
+
+@given(
+    web=st.lists(st.integers(0, 30), min_size=1, max_size=60),
+    svg=st.lists(st.integers(0, 30), min_size=1, max_size=60),
+    fraction=st.floats(0, 0.5),
+)
+def test_no_cluster_and_no_content_is_on_both_sides(make_catalogue, web, svg, fraction) -> None:
+    catalogues = {
+        "web": make_catalogue("web", [9] * len(web), clusters=[f"c{c}" for c in web], ids=[f"d{c}" for c in web]),
+        # The same contents under other clusters: a twin of a held-out document may not be trained on.
+        "svg": make_catalogue("svg", [9] * len(svg), clusters=[f"e{c}" for c in svg], ids=[f"d{c}" for c in svg]),
+    }
+    sides = split(catalogues, HeldOut(fraction=fraction))
+    for column in ("cluster", "id"):
+        train = {str(v) for n, c in catalogues.items() for v in getattr(c, column)[sides[n].train]}
+        held = {str(v) for n, c in catalogues.items() for v in getattr(c, column)[sides[n].held_out]}
+        assert not train & held
+    for name, catalogue in catalogues.items():
+        side = sides[name]
+        assert sorted([*side.train, *side.held_out, *side.twins]) == list(range(len(catalogue)))
+
+
+def test_the_fraction_is_of_clusters_and_the_salt_moves_it(make_catalogue) -> None:
+    catalogue = {"web": make_catalogue("web", [9] * 20_000, clusters=[f"c{i // 2}" for i in range(20_000)])}
+    first = split(catalogue, HeldOut(fraction=0.05, salt="a"))["web"].held_out
+    second = split(catalogue, HeldOut(fraction=0.05, salt="b"))["web"].held_out
+    assert len(first) / 20_000 == pytest.approx(0.05, abs=0.007)
+    assert len(np.intersect1d(first, second)) < 0.2 * len(first)
+
+
+def test_a_document_without_cluster_stands_for_itself(make_catalogue) -> None:
+    catalogue = {"web": make_catalogue("web", [9] * 1000, clusters=[""] * 1000)}
+    assert 20 < len(split(catalogue, HeldOut(fraction=0.05))["web"].held_out) < 80
+
+
+def test_columns_of_unequal_length_are_refused(make_catalogue) -> None:
+    with pytest.raises(ValueError, match="'web' differ in length"):
+        make_catalogue("web", [9, 9], clusters=["a"])
+
+
+def test_the_digest_sees_every_column(make_catalogue) -> None:
+    base = make_catalogue("web", [9, 8])
+    others = [
+        make_catalogue("web", [9, 7]),
+        make_catalogue("web", [9, 8], patches=[0, 4]),
+        make_catalogue("web", [9, 8], clusters=["x", "x"]),
+        make_catalogue("web", [9, 8], ids=["x", "y"]),
+        make_catalogue("svg", [9, 8]),
+    ]
+    assert len({base.digest, *(other.digest for other in others)}) == 6

@@ -1,0 +1,40 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivium.curriculum.packing import pack
+
+pieces = st.lists(st.tuples(st.integers(1, 256), st.integers(0, 64)), max_size=120)
+
+
+@given(sizes=pieces)
+def test_every_piece_lies_in_one_row_within_both_budgets(sizes: list[tuple[int, int]]) -> None:
+    rows = pack([t for t, _ in sizes], [p for _, p in sizes], context=256, patch_budget=64)
+    assert sorted(i for row in rows for i in row) == list(range(len(sizes)))
+    for row in rows:
+        assert row == sorted(row)
+        assert sum(sizes[i][0] for i in row) <= 256
+        assert sum(sizes[i][1] for i in row) <= 64
+
+
+@given(sizes=st.lists(st.integers(1, 256), max_size=120))
+def test_no_two_rows_would_fit_into_one(sizes: list[int]) -> None:
+    rows = pack(sizes, [0] * len(sizes), context=256, patch_budget=0)
+    fills = sorted(sum(sizes[i] for i in row) for row in rows)
+    assert len(fills) < 2 or fills[0] + fills[1] > 256
+
+
+def test_a_piece_goes_into_the_tightest_row_that_takes_it() -> None:
+    # 90 and 80 open rows; 20 fits the room of both (10 does not): the row of 80 has exactly 20 left.
+    assert pack([90, 80, 20, 10], [0, 0, 0, 0], context=100, patch_budget=0) == [[0, 3], [1, 2]]
+
+
+def test_patches_bound_a_row_that_has_token_room() -> None:
+    assert pack([10, 10, 10], [8, 8, 8], context=100, patch_budget=16) == [[0, 1], [2]]
+
+
+def test_a_piece_that_fits_no_row_is_refused() -> None:
+    with pytest.raises(ValueError, match="300 tokens and 0 patches fits no row of 256 tokens"):
+        pack([300], [0], context=256, patch_budget=64)
+    with pytest.raises(ValueError, match="65 patches"):
+        pack([3], [65], context=256, patch_budget=64)

@@ -1,0 +1,253 @@
+import hashlib
+import os
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trivium.curriculum.plan import Plan
+from trivium.curriculum.rows import Cursor, State, rank_rows
+from trivium.errors import CheckpointError, ConfigError
+
+TWO = [
+    {"context": 64, "rows": 3, "tokens": 500, "patches": 32, "mixture": {"web": 3, "svg": 1}},
+    {"context": 256, "rows": 2, "tokens": 900, "patches": 64, "mixture": {"web": 1, "svg": 1}},
+]
+FOUR = [
+    {"context": 256, "rows": 8, "tokens": 20_000, "mixture": {"web": 0.8, "svg": 0.2}},
+    {"context": 1024, "rows": 2, "tokens": 20_000, "mixture": {"web": 0.8, "svg": 0.2}},
+    {"context": 2048, "rows": 1, "tokens": 20_000, "mixture": {"web": 0.5, "svg": 0.5}},
+    {"context": 4096, "rows": 1, "tokens": 9_000, "mixture": {"web": 1.0}, "buckets": ["1024", "4096"]},
+]
+sizes = st.lists(st.integers(1, 300), min_size=1, max_size=40)
+
+
+def _json(state: State) -> State:
+    return msgspec.json.decode(msgspec.json.encode(state), type=State)
+
+
+@given(web=sizes, svg=sizes, window=st.integers(2, 30), cut=st.integers(0, 40), fraction=st.sampled_from([0.0, 0.2]))
+@settings(max_examples=25, deadline=None)
+def test_resume_gives_the_same_rows(make_catalogue, make_schedule, web, svg, window, cut, fraction) -> None:
+    catalogues = {
+        "web": make_catalogue("web", [*web, 10, 11, 12]),
+        "svg": make_catalogue("svg", [min(s, 50) for s in svg], [4 * (s % 8) for s in svg]),
+    }
+    schedule = make_schedule(TWO, window=window, held_out={"fraction": fraction})
+    try:
+        plan = Plan.open(schedule, catalogues)
+    except ConfigError:  # every document of a corpus held out
+        assert fraction
+        return
+    whole = list(plan.rows())
+    assert len(whole) == plan.steps
+    assert [step.step for step, _ in whole] == list(range(plan.steps))
+    state = whole[cut - 1][1] if 0 < cut <= len(whole) else plan.start()
+    rest = whole[cut:] if 0 < cut <= len(whole) else whole
+    assert list(Plan.open(schedule, catalogues).rows(_json(state))) == rest
+
+
+def test_a_resume_in_the_middle_of_a_window_and_at_a_change_of_stage(mixed, make_schedule) -> None:
+    plan = Plan.open(make_schedule(FOUR, window=64), mixed)
+    whole = list(plan.rows())
+    assert any(state.row for _, state in whole)
+    for index, (_, state) in enumerate(whole):
+        assert list(islice(plan.rows(_json(state)), 2)) == whole[index + 1 : index + 3]
+    assert [state.stage for _, state in whole].count(4) == 1
+    assert list(plan.rows(whole[-1][1])) == []
+
+
+def test_a_stage_starts_where_the_one_before_stopped(mixed, make_schedule) -> None:
+    plan = Plan.open(make_schedule(FOUR, window=64), mixed)
+    whole = list(plan.rows())
+    for stage in range(len(FOUR) + 1):
+        first = plan.first_step(stage)
+        assert plan.start(stage) == (whole[first - 1][1] if first else plan.start())
+    assert [plan.stage_of(step.step) for step, _ in whole] == [step.stage for step, _ in whole]
+    assert len(msgspec.json.encode(whole[7][1])) < 400
+
+
+def _tokens_seen(plan: Plan) -> dict[str, Counter[tuple[int, int]]]:
+    seen: dict[str, Counter[tuple[int, int]]] = {name: Counter() for name in plan.catalogues}
+    for step, _ in plan.rows():
+        for row in step.rows:
+            for piece in row.pieces:
+                seen[piece.corpus].update((piece.record, at) for at in range(piece.start, piece.stop))
+    return seen
+
+
+@given(web=sizes, window=st.integers(2, 30))
+@settings(max_examples=20, deadline=None)
+def test_within_an_epoch_nothing_is_lost_and_nothing_comes_twice(make_catalogue, make_schedule, web, window) -> None:
+    catalogue = make_catalogue("web", [*web, *range(1, 300, 7)])
+    total = int(catalogue.tokens.sum())
+    stages = [
+        {"context": 64, "rows": 1, "tokens": total // 2, "mixture": {"web": 1}},
+        {"context": 256, "rows": 1, "tokens": total - total // 2 + 600, "mixture": {"web": 1}},
+    ]
+    plan = Plan.open(make_schedule(stages, window=window), {"web": catalogue})
+    seen = _tokens_seen(plan)["web"]
+    # More than one epoch of every pool was read, less than three: every token of every record came once to thrice,
+    # and tokens of one pool differ by at most one.
+    for bucket in range(4):
+        records = [int(r) for r in (catalogue.bucket == bucket).nonzero()[0]]
+        counts = {seen[record, at] for record in records for at in range(int(catalogue.tokens[record]))}
+        assert not counts or max(counts) - min(counts) <= 1
+    assert sum(seen.values()) == sum(facts.tokens for facts in plan.stages)
+
+
+def test_budgets_hold_and_a_document_that_fits_is_never_cut(mixed, make_schedule) -> None:
+    schedule = make_schedule(FOUR, window=64)
+    plan = Plan.open(schedule, mixed)
+    tokens: Counter[int] = Counter()
+    for step, _ in plan.rows():
+        rules = schedule.stages[step.stage]
+        assert 1 <= len(step.rows) <= rules.rows
+        assert step.context == rules.context
+        tokens[step.stage] += step.tokens
+        for row in step.rows:
+            assert row.tokens == sum(piece.tokens for piece in row.pieces) <= rules.context
+            pictures = [int(mixed[p.corpus].patches[p.record]) for p in row.pieces]
+            assert row.patches == sum(pictures) <= rules.patch_budget
+            for piece, patches in zip(row.pieces, pictures, strict=True):
+                length = int(mixed[piece.corpus].tokens[piece.record])
+                if patches:
+                    assert (piece.start, piece.stop) == (0, length)
+                elif piece.tokens < length and piece.start == 0:
+                    assert length > rules.context
+                    assert piece.tokens == rules.context
+    for number, rules in enumerate(schedule.stages):
+        assert rules.tokens <= tokens[number] < rules.tokens + rules.context
+        assert tokens[number] == plan.stages[number].tokens
+        assert plan.first_step(number + 1) - plan.first_step(number) == plan.stages[number].steps
+
+
+def test_the_mixture_is_met_in_tokens(mixed, make_schedule) -> None:
+    plan = Plan.open(make_schedule(FOUR, window=64), mixed)
+    for facts, stage in zip(plan.stages, plan.schedule.stages, strict=True):
+        for corpus, share in stage.shares.items():
+            assert facts.taken[corpus] / facts.tokens == pytest.approx(share, abs=2 * stage.context / stage.tokens)
+
+
+def test_a_small_weight_is_not_served_first_in_every_window(make_catalogue, make_schedule) -> None:
+    catalogues = {"web": make_catalogue("web", [100] * 500), "rare": make_catalogue("rare", [1000] * 50)}
+    stage = {"context": 1024, "rows": 4, "tokens": 200_000, "mixture": {"web": 0.98, "rare": 0.02}}
+    facts = Plan.open(make_schedule([stage], window=32), catalogues).stages[0]
+    assert len(facts.windows) > 40
+    assert facts.taken["rare"] in (4000, 5000)
+
+
+def test_pictures_that_do_not_fit_are_skipped_and_counted(make_catalogue, make_schedule) -> None:
+    catalogues = {"svg": make_catalogue("svg", [50, 600, 60, 70], [8, 8, 400, 16])}
+    stage = {"context": 256, "rows": 1, "tokens": 2000, "patches": 64, "mixture": {"svg": 1}}
+    plan = Plan.open(make_schedule([stage]), catalogues)
+    seen = {piece.record for step, _ in plan.rows() for row in step.rows for piece in row.pieces}
+    assert seen == {0, 3}
+    assert plan.stages[0].skipped == {"pictures_too_long": 1, "too_many_patches": 1}
+
+
+def test_rows_are_mixed_inside_a_window(make_catalogue, make_schedule) -> None:
+    catalogues = {"web": make_catalogue("web", list(range(2, 1000, 3)))}
+    stage = {"context": 1024, "rows": 4, "tokens": 150_000, "mixture": {"web": 1}}
+    plan = Plan.open(make_schedule([stage]), catalogues)
+    longest = [max(p.tokens for p in row.pieces) for step, _ in plan.rows() for row in step.rows]
+    assert longest != sorted(longest, reverse=True)
+
+
+def test_real_sizes_fill_8k_rows(make_catalogue, make_schedule) -> None:
+    """The sources of the standard library, 4 bytes a token: real documents of every length, all cut ones included."""
+    library = Path(os.__file__).parent
+    files = sorted(path for path in library.rglob("*.py") if "site-packages" not in path.parts)
+    lengths = [path.stat().st_size // 4 + 2 for path in files]
+    stage = {"context": 8192, "rows": 4, "tokens": sum(lengths) // 2, "mixture": {"web": 1}}
+    facts = Plan.open(make_schedule([stage]), {"web": make_catalogue("web", lengths)}).stages[0]
+    assert facts.tokens / (facts.rows * 8192) >= 0.97
+
+
+def test_all_ranks_together_compute_every_row_once() -> None:
+    rows = list(range(13))
+    for world in (1, 2, 5, 16):
+        shares = [rank_rows(rows, rank, world) for rank in range(world)]
+        assert sorted(row for share in shares for row in share) == rows
+        assert max(map(len, shares)) - min(map(len, shares)) <= 1
+    with pytest.raises(ValueError, match="rank 2 is outside a world of 2"):
+        rank_rows(rows, 2, 2)
+
+
+def test_held_out_rows_hold_the_held_out_documents_and_no_others(mixed, make_schedule) -> None:
+    plan = Plan.open(make_schedule(FOUR, held_out={"fraction": 0.2}), mixed)
+    trained = {(p.corpus, p.record) for step, _ in plan.rows() for row in step.rows for p in row.pieces}
+    for corpus in ("web", "svg"):
+        rows = plan.held_out(corpus, context=512)
+        held = Counter[int]()
+        for row in rows:
+            assert row.tokens <= 512
+            for piece in row.pieces:
+                held[piece.record] += piece.tokens
+        expected = {int(r): int(mixed[corpus].tokens[r]) for r in plan.sides[corpus].held_out}
+        assert held == expected
+        assert not {(corpus, record) for record in held} & trained
+    assert max(row.tokens for row in plan.held_out("web")) > 512
+
+
+def test_the_counts_are_kept_and_read_again(mixed, make_schedule, tmp_path) -> None:
+    schedule = make_schedule(FOUR)
+    counted: list[int] = []
+    first = Plan.open(schedule, mixed, cache=tmp_path, progress=counted.append)
+    assert counted
+    assert counted[-1] == sum(facts.tokens for facts in first.stages)
+    again: list[int] = []
+    assert Plan.open(schedule, mixed, cache=tmp_path, progress=again.append).stages == first.stages
+    assert again == []
+    for path in tmp_path.iterdir():
+        path.write_bytes(b"{half a fi")
+    assert Plan.open(schedule, mixed, cache=tmp_path).stages == first.stages
+
+
+def test_the_digest_names_what_decides_the_rows(mixed, make_schedule, make_catalogue) -> None:
+    base = Plan.open(make_schedule(FOUR), mixed).digest
+    assert Plan.open(make_schedule(FOUR, lr={"peak": 0.1}), mixed).digest == base
+    assert Plan.open(make_schedule(FOUR, seed=6), mixed).digest != base
+    assert Plan.open(make_schedule(FOUR), mixed | {"svg": make_catalogue("svg", [9] * 50)}).digest != base
+
+
+def test_a_state_of_another_plan_is_refused(mixed, make_schedule) -> None:
+    plan = Plan.open(make_schedule(FOUR), mixed)
+    start = plan.start()
+    wrong = [
+        msgspec.structs.replace(start, stage=9),
+        msgspec.structs.replace(start, step=10**6),
+        msgspec.structs.replace(start, cursors={"books/256": Cursor()}),
+        msgspec.structs.replace(start, cursors=start.cursors | {"web/256": Cursor(0, 10**6)}),
+    ]
+    for state in wrong:
+        with pytest.raises(CheckpointError, match="belongs to another schedule or other corpora"):
+            next(plan.rows(state))
+
+
+@pytest.mark.parametrize(
+    ("stage", "changes", "message"),
+    [
+        ({"buckets": ["512"]}, {}, "has a bucket '512'; they have 1024, 256, 4096, 8192"),
+        ({"buckets": ["8192"]}, {}, "'svg' has no training document that fits rows of 256 .* in the buckets 8192"),
+        ({"patches": 0}, {}, "'svg' has no training document that fits rows of 256 tokens and 0 patches"),
+        ({}, {"corpora": {"svg": {"path": "svg", "max_epochs": 0.5}}}, r"read it \d\.\d\d times and max_epochs is 0.5"),
+    ],
+)
+def test_a_stage_that_can_not_be_filled_is_refused(mixed, make_schedule, stage, changes, message) -> None:
+    base = {"context": 256, "rows": 8, "tokens": 40_000, "mixture": {"svg": 1.0}}
+    with pytest.raises(ConfigError, match=message):
+        Plan.open(make_schedule([base | stage], **changes), mixed)
+
+
+def test_golden_rows(mixed, make_schedule) -> None:
+    """A change here changes the data order of every run: raise `ROWS_VERSION` and say why in the commit."""
+    plan = Plan.open(make_schedule(FOUR, window=64, held_out={"fraction": 0.1}), mixed)
+    sums = hashlib.sha256()
+    for step, _ in plan.rows():
+        sums.update(repr([[(p.corpus, p.record, p.start, p.stop) for p in r.pieces] for r in step.rows]).encode())
+    assert (plan.steps, sums.hexdigest()[:16]) == (36, "0ce5e79ae1922d46")
