@@ -188,11 +188,12 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
 
 
 def begin(folder: Path) -> None:
-    """Opens a folder for (re)building: the old manifest goes first, so that a half-built set is never taken for one."""
+    """Opens a folder for (re)building: the old manifest goes first, so that a half-built set is never taken for one,
+    then what an earlier build refused and what a killed one left."""
     (folder / names.SHARDS).mkdir(parents=True, exist_ok=True)
     (folder / names.REJECTS).mkdir(exist_ok=True)
     (folder / names.MANIFEST).unlink(missing_ok=True)
-    for left in (*folder.glob(".*.tmp"), *folder.glob("*/.*.tmp")):
+    for left in (*folder.glob(".*.tmp"), *folder.glob("*/.*.tmp"), *(folder / names.REJECTS).glob("*.jsonl")):
         left.unlink(missing_ok=True)
 
 

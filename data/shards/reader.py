@@ -126,7 +126,7 @@ class ShardSet:
         if len(found) == 1:
             return found.pop()
         what = f"begins {len(found)} ids: give more characters" if found else "is no id or source_id here"
-        raise ShardError(f"{self.folder}: {key!r} {what}; `trivium shards ls {self.folder}` lists the records")
+        raise ShardError(f"{self.folder}: {key!r} {what}; `trivium shards ls --records {self.folder}` lists them")
 
     def rejects(self) -> Iterator[Drop]:
         """What the build refused, with reasons."""
@@ -151,9 +151,9 @@ class ShardSet:
         return f"{self._blobs[int(self.entries.shard[record])].path}: record {self.entries.id[record]}"
 
 
-def read_rejects(folder: Path) -> Iterator[Drop]:
+def read_rejects(folder: Path, pattern: str = "*.jsonl") -> Iterator[Drop]:
     """Drops of `rejects/*.jsonl`, file by file. Raises ShardError naming file and line."""
-    for path in sorted((folder / names.REJECTS).glob("*.jsonl")):
+    for path in sorted((folder / names.REJECTS).glob(pattern)):
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 try:

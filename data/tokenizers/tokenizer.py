@@ -55,6 +55,7 @@ class Tokenizer:
     def encode(self, text: str) -> list[int]:
         """Ids of ordinary tokens only, whatever the text spells. Lone surrogates raise InputError."""
         try:
+            text.encode()  # one library would replace lone surrogates, the other raises TypeError
             return self._encode(text)
         except UnicodeEncodeError as error:
             raise InputError(f"text can't be UTF-8 ({error.reason} at {error.start}); clean it before") from None
@@ -166,7 +167,6 @@ def _load_ranks(cls: type[Tokenizer], file: Path, payload: bytes) -> Tokenizer:
     pieces = [*sorted(ranks, key=ranks.__getitem__), *(name.encode() for name in names)]
 
     def encode(text: str) -> list[int]:
-        text.encode()  # the library would replace lone surrogates; we refuse them
         ids: list[int] = []
         for part in pretokens.parts(text):
             ids += engine.encode_ordinary(part)
