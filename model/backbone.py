@@ -77,7 +77,8 @@ class Backbone(nn.Module):
         self.config = config
         width, eps = config.width, config.norm_eps
         residuals = config.residual == "attn_res"
-        self.embed = nn.Embedding(config.vocab, width)
+        # from_pretrained skips the default draw, which on the meta device imports a compiler for seconds.
+        self.embed = nn.Embedding.from_pretrained(torch.empty(config.vocab, width), freeze=False)
         self.layers = nn.ModuleList(
             Layer(
                 (config.mla if config.is_mla(i) else config.kda).build(width, eps),

@@ -78,7 +78,7 @@ class KDA(nn.Module):
         """One or more packed documents; with a cache, the next tokens of its one document."""
         split = (self.config.heads, self.config.head_dim)
         q_TC, k_TC, v_TC = self._convolve(x_TD, cu_seqlens, cache)
-        o_THK, state = kda(
+        attended = kda(
             q_TC.unflatten(-1, split),
             k_TC.unflatten(-1, split),
             v_TC.unflatten(-1, split),
@@ -88,10 +88,12 @@ class KDA(nn.Module):
             self.dt_bias.unflatten(-1, split),
             cu_seqlens,
             initial_state=None if cache is None else cache.state_1HKV,
-            return_state=True,
+            return_state=cache is not None,
         )
-        if cache is not None:
-            cache.state_1HKV = state
+        if cache is None:
+            o_THK = attended
+        else:
+            o_THK, cache.state_1HKV = attended
         gate_THK = self._gate(x_TD)
         if gate_THK is None:
             y_THK = rms_norm(o_THK, self.o_norm.weight, self.o_norm.eps)
