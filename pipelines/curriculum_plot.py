@@ -70,25 +70,19 @@ def draw(plan: Plan, facts: Report, title: str) -> "Figure":
 
 
 def _draw_context(axes: "Axes", facts: Report) -> None:
+    contexts = [stage.context for stage in facts.stages]
     for number, stage in enumerate(facts.stages):
         ends = (stage.first_step, stage.first_step + stage.steps)
-        axes.fill_between(ends, 1, stage.context, color=COLOURS[number % len(COLOURS)], alpha=0.35)
-        axes.plot(ends, [stage.context] * 2, color=COLOURS[number % len(COLOURS)], linewidth=2)
-        text = f"{stage.name}\n{stage.rows_a_step} rows a step\n{stage.tokens / 1000:,.0f} K tokens"
-        axes.annotate(
-            text,
-            (sum(ends) / 2, stage.context),
-            xytext=(0, -4),
-            textcoords="offset points",
-            ha="center",
-            va="top",
-            fontsize=8,
-        )
+        colour = COLOURS[number % len(COLOURS)]
+        name = f"{stage.name}: {stage.steps} steps of {stage.rows_a_step} × {stage.context:,} tokens, {stage.tokens:,}"
+        axes.fill_between(ends, 1, stage.context, color=colour, alpha=0.35, label=name)
+        axes.plot(ends, [stage.context] * 2, color=colour, linewidth=2)
     axes.set_yscale("log", base=2)
-    axes.set_ylim(min(stage.context for stage in facts.stages) / 8, 2 * max(stage.context for stage in facts.stages))
-    axes.set_yticks([stage.context for stage in facts.stages], [f"{stage.context:,}" for stage in facts.stages])
+    axes.set_ylim(min(contexts) / 2, 2 * max(contexts))
+    axes.set_yticks(contexts, [f"{context:,}" for context in contexts])
     axes.minorticks_off()
     axes.set_ylabel("context (tokens)")
+    axes.legend(loc="upper left", fontsize=8)  # contexts ascend, so this corner is free
 
 
 def _draw_mixture(axes: "Axes", facts: Report) -> None:
@@ -111,28 +105,18 @@ def _draw_mixture(axes: "Axes", facts: Report) -> None:
 
 
 def _draw_fill(axes: "Axes", plan: Plan, facts: Report) -> None:
-    for stage, counted in zip(facts.stages, plan.stages, strict=True):
+    lowest = 1.0
+    for number, (stage, counted) in enumerate(zip(facts.stages, plan.stages, strict=True)):
         edges, fills = [float(stage.first_step)], []
         for rows, tokens in counted.windows:
             edges.append(edges[-1] + rows / stage.rows_a_step)
             fills.append(tokens / (rows * stage.context))
-        axes.stairs(fills, edges, color=COLOURS[0], baseline=None)
-        axes.hlines(stage.fill, stage.first_step, edges[-1], color=COLOURS[1], linewidth=1)
-        axes.annotate(
-            f"{stage.fill:.1%}",
-            ((stage.first_step + edges[-1]) / 2, stage.fill),
-            xytext=(0, -12),
-            textcoords="offset points",
-            ha="center",
-            fontsize=8,
-        )
-    lowest = min(
-        tokens / (rows * s.context)
-        for s, c in zip(facts.stages, plan.stages, strict=True)
-        for rows, tokens in c.windows
-    )
+        colour = COLOURS[number % len(COLOURS)]
+        axes.stairs(fills, edges, color=colour, baseline=None, linewidth=2, label=f"{stage.name}: {stage.fill:.1%}")
+        lowest = min(lowest, *fills)
     axes.set_ylim(min(0.9, lowest - 0.03), 1.01)
     axes.set_ylabel("row fill by window")
+    axes.legend(loc="lower left", fontsize=8, ncols=len(facts.stages))
 
 
 def _page(png: bytes, facts: Report, title: str) -> str:
