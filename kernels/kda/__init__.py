@@ -33,7 +33,8 @@ def kda(
     """Return o_THV in v's dtype, and with `return_state` the final states [D, H, K, V] in fp32.
 
     q, k as they leave the convolution (the L2 norm is inside), `gate_THK` the raw z without bias, `beta_TH` logits;
-    g = lower_bound · σ(e^A (z + bias)). `lower_bound` None is Kimi Linear's older unbounded gate: it goes token by token
+    g = lower_bound · σ(e^A (z + bias)). `lower_bound` None is Kimi Linear's older gate without a bound: token by token
+
     (slow, for parity only). `plan` (ChunkPlan.build of this `cu_seqlens`) saves building it in every layer.
     Editing a token changes no earlier output, not by one bit, and a document's outputs don't depend on its neighbours.
     Raises ValueError for a wrong `cu_seqlens` and for a bound that 16 rows can't hold in fp32.

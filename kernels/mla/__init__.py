@@ -1,17 +1,35 @@
-"""The core of gated MLA without position encoding: packed causal attention, fp32 output (K3 report, section 2.1)."""
+"""The core of gated MLA without position encoding: packed causal attention, fp32 output (K3 report, section 2.1).
+
+T tokens in the row, H heads, D query and key width, V value width.
+"""
 
 from torch import Tensor
 
+from trivium.kernels.mla.plan import BlockPlan
 from trivium.kernels.mla.reference import mla_reference
+from trivium.kernels.mla.torch_blocked import BlockedAttention
 
-__all__ = ["mla", "mla_reference"]
+__all__ = ["BlockPlan", "mla", "mla_reference"]
 
 
 def mla(
-    q_THD: Tensor, k_THD: Tensor, v_THV: Tensor, cu_seqlens: Tensor, *, scale: float | None = None
+    q_THD: Tensor,
+    k_THD: Tensor,
+    v_THV: Tensor,
+    cu_seqlens: Tensor,
+    *,
+    scale: float | None = None,
+    plan: BlockPlan | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return (o_THV in fp32, the largest scaled logit of each head over the row [H], without gradient).
+    """Return (o_THV in fp32, the largest scaled logit of each head over the row [H], without gradient, for QK-clip).
 
-    `k_THD` already expanded and joined; `scale` is D^(−1/2) when None.
+    `k_THD` already expanded and joined; `scale` is D^(−1/2) when None; an empty row's largest logit is −inf. Memory is
+    linear in T. `plan` (BlockPlan.build of this `cu_seqlens`) saves building it in every layer.
+    Raises ValueError for a wrong `cu_seqlens`.
     """
-    return mla_reference(q_THD, k_THD, v_THV, cu_seqlens, scale=scale)
+    T, _, D = q_THD.shape
+    if plan is None:
+        plan = BlockPlan.build(cu_seqlens, T, q_THD.device)
+    elif plan.tokens != T:
+        raise ValueError(f"the plan was built for {plan.tokens} tokens and the row has {T}; build it from this row")
+    return BlockedAttention.apply(q_THD, k_THD, v_THV, plan, D**-0.5 if scale is None else scale)

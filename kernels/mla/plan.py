@@ -1,0 +1,71 @@
+"""Which documents of a packed row are attended together.
+
+Documents of one power-of-two class of length form a group and share each query block's products. A document's padded
+shapes follow from its own length alone, so its result doesn't depend on what else is in the row.
+D documents, T tokens in the row.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trivium.kernels.packed import offsets
+
+__all__ = ["QUERY_BLOCK", "BlockPlan", "Group"]
+
+QUERY_BLOCK = 128  # query rows of a block; shorter documents are padded to 16, 32, 64 or 128 rows
+MIN_BLOCK = 16
+GROUP_ROWS = 8192  # a group's query rows; with KEY_BLOCK keys bounds the scores that exist at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Documents in padded layout [documents, length]; a padded row repeats its document's last token."""
+
+    block: int  # query rows of a block
+    live: tuple[int, ...]  # live[p]: documents with a query block p; the longest stand first
+    rows: Tensor  # token of each padded row [documents · length]
+    valid: Tensor | None  # None when no row is padded
+    tokens: Tensor  # tokens of the group
+    places: Tensor  # padded row of each of these tokens
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlan:
+    """The layout of one packed row; depends on `cu_seqlens` alone, so that all layers of a step share it."""
+
+    tokens: int
+    groups: tuple[Group, ...]
+
+    @staticmethod
+    def build(cu_seqlens: Tensor, tokens: int, device: torch.device | str = "cpu") -> "BlockPlan":
+        """Raises ValueError when `cu_seqlens` doesn't run from 0 to `tokens`."""
+        borders = np.asarray(offsets(cu_seqlens, tokens), dtype=np.int64)
+        lengths = np.diff(borders)
+        classes = np.maximum(2 ** np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64), MIN_BLOCK)
+        groups = []
+        for size in np.unique(classes[lengths > 0]):
+            members = np.flatnonzero((classes == size) & (lengths > 0))
+            members = members[np.argsort(-lengths[members], kind="stable")]
+            step = max(1, GROUP_ROWS // int(size))
+            for first in range(0, len(members), step):
+                part = members[first : first + step]
+                groups.append(_group(borders[part], lengths[part], min(int(size), QUERY_BLOCK), device))
+        return BlockPlan(tokens, tuple(groups))
+
+
+def _group(starts: np.ndarray, lengths: np.ndarray, block: int, device: torch.device | str) -> Group:
+    blocks = -(-lengths // block)
+    place = np.arange(int(blocks.max()) * block)
+    valid = place < lengths[:, None]
+    rows = starts[:, None] + np.minimum(place, lengths[:, None] - 1)
+    return Group(
+        block=block,
+        live=tuple(int((blocks > p).sum()) for p in range(int(blocks.max()))),
+        rows=torch.from_numpy(rows.reshape(-1)).to(device),
+        valid=None if valid.all() else torch.from_numpy(valid).to(device),
+        tokens=torch.from_numpy(rows[valid]).to(device),
+        places=torch.from_numpy(np.flatnonzero(valid)).to(device),
+    )
