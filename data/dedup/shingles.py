@@ -32,7 +32,7 @@ def shingles(text: str, ngram: int) -> Hashes:
     count = len(words) - ngram + 1
     if count < 1:
         return np.empty(0, dtype=np.uint64)
-    table = {word: xxhash.xxh3_64_intdigest(word) for word in set(words)}
+    table = {word: xxhash.xxh3_64_intdigest(word.encode()) for word in set(words)}
     hashes = np.fromiter((table[word] for word in words), dtype=np.uint64, count=len(words))
     mixed = np.zeros(count, dtype=np.uint64)
     for i in range(ngram):

@@ -46,7 +46,7 @@ class Source(Strict, kw_only=True, tag_field="kind"):
         root = self.root(base)
         if not root.exists():
             name = self.inputs or "NAME"
-            hint = "" if self.inputs else " (names: trivium inputs ls)"
+            hint = "" if self.inputs else " (names: trivium inputs list)"
             raise InputError(
                 f"source {self.name!r}: {root} does not exist; bring it with `trivium inputs fetch {name}`{hint} or "
                 "mend `path` in the recipe"

@@ -1,0 +1,139 @@
+"""The output folder of a build: whose it is, one build at a time, and the swap from old set to new.
+
+Odd: a new set is written whole below `.build/` and takes its place by renames, manifest last. So a killed build leaves
+the old set untouched (or, in the moment of the swap, a set without manifest that every reader refuses), and what lies
+in `.build/` is ours to clean. Nothing that we did not write is ever deleted.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from trivium.data.shards import names, read_manifest
+from trivium.errors import BuildError, ShardError, UsageError
+
+BUILD = ".build"
+_OWNER, _LOCK = "owner.json", "lock"
+_OURS = frozenset({BUILD, names.MANIFEST, names.SHARDS, names.REJECTS})
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """The mark in `.build/`: this folder is a build's, and of which corpus."""
+
+    format: str = "trivium.build"
+    version: int = 1
+    corpus: str
+    recipe: str
+
+
+@contextlib.contextmanager
+def claimed(out: Path, corpus: str, recipe: str) -> Iterator[Path]:
+    """The empty build folder `out/.build` for one build; removed when the block ends well, kept for study when not.
+
+    Raises UsageError when `out` holds something else, BuildError when another build runs there.
+    """
+    refuse_foreign(out, corpus)
+    build = out / BUILD
+    build.mkdir(parents=True, exist_ok=True)
+    with _locked(build / _LOCK, out):
+        for entry in build.iterdir():
+            if entry.name not in (_LOCK, _OWNER):
+                _remove(entry)
+        (build / _OWNER).write_bytes(msgspec.json.encode(Owner(corpus=corpus, recipe=recipe)))
+        yield build
+        shutil.rmtree(build)
+
+
+def refuse_foreign(out: Path, corpus: str) -> None:
+    """Raises UsageError unless `out` is absent, empty, or an earlier build of the same corpus."""
+    if out.is_symlink() and not out.exists():
+        raise UsageError(f"--out {out}: a link that leads nowhere; give another folder")
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise UsageError(f"--out {out}: a file; give a folder that is new, empty, or of an earlier build")
+    cure = "give another --out, or move it away (nothing was deleted)"
+    foreign = sorted({entry.name for entry in out.iterdir()} - _OURS)
+    if foreign:
+        raise UsageError(f"--out {out}: holds {', '.join(foreign[:3])}, which no build wrote; {cure}")
+    owner = _owner(out / BUILD)
+    if (out / BUILD).exists() and owner is None and any(e.name != _LOCK for e in (out / BUILD).iterdir()):
+        raise UsageError(f"--out {out}: {BUILD} there was not made by a build; {cure}")
+    odd = [path for path in _inside(out) if not _written_by_us(path)]
+    if odd:
+        raise UsageError(f"--out {out}: holds {odd[0].relative_to(out)}, which no build wrote; {cure}")
+    if (out / names.MANIFEST).exists():
+        try:
+            manifest, _ = read_manifest(out)
+        except ShardError as error:
+            raise UsageError(f"--out {out}: its manifest is not one of ours ({error}); {cure}") from None
+        if manifest.corpus != corpus or manifest.tokenizer is not None:
+            what = f"corpus {manifest.corpus!r}" + (", tokenised" if manifest.tokenizer else "")
+            raise UsageError(f"--out {out}: holds {what}, and this recipe makes {corpus!r}; {cure}")
+    elif owner is None and any(_inside(out)):
+        raise UsageError(f"--out {out}: holds shards without a manifest and no mark of a build; {cure}")
+    elif owner is not None and owner.corpus != corpus:
+        raise UsageError(f"--out {out}: holds an unfinished build of {owner.corpus!r}, not of {corpus!r}; {cure}")
+
+
+def swap(new: Path, out: Path) -> None:
+    """Puts the finished set `new` in the place of what `out` held. The manifest goes first and comes last."""
+    (out / names.MANIFEST).unlink(missing_ok=True)
+    for path in _inside(out):
+        path.unlink()
+    for folder in (names.SHARDS, names.REJECTS):
+        (out / folder).mkdir(exist_ok=True)
+        for path in sorted((new / folder).glob("*")):
+            os.replace(path, out / folder / path.name)
+    os.replace(new / names.MANIFEST, out / names.MANIFEST)
+    for folder in (out / names.SHARDS, out / names.REJECTS, out):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def _locked(path: Path, out: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            raise BuildError(f"another build is writing to {out}; wait for it, or give another --out") from None
+        yield
+
+
+def _owner(build: Path) -> Owner | None:
+    try:
+        owner = msgspec.json.decode((build / _OWNER).read_bytes(), type=Owner)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return owner if owner.format == "trivium.build" else None
+
+
+def _inside(out: Path) -> list[Path]:
+    return sorted(path for folder in (names.SHARDS, names.REJECTS) for path in (out / folder).glob("*"))
+
+
+def _written_by_us(path: Path) -> bool:
+    if path.is_symlink() or not path.is_file():
+        return False
+    if path.parent.name == names.REJECTS:
+        return path.suffix == ".jsonl"
+    return names.SHARD.fullmatch(path.name.replace(".idx.json", ".tar")) is not None
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink()
