@@ -6,6 +6,7 @@ more than the whole sketch. Character n-grams are not offered: they glue unrelat
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +27,8 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFKC", text).lower())
 
 
-def shingles(text: str, ngram: int) -> Hashes:
-    """Sorted distinct 64-bit hashes of the word n-grams of `text`; empty when it has fewer words than `ngram`."""
-    words = words_of(text)
+def shingles(words: Sequence[str], ngram: int) -> Hashes:
+    """Sorted distinct 64-bit hashes of the n-grams of `words`; empty when there are fewer words than `ngram`."""
     count = len(words) - ngram + 1
     if count < 1:
         return np.empty(0, dtype=np.uint64)

@@ -50,9 +50,8 @@ def spec(engine: Engine, *, permutations: int, seed: int, ngram: int) -> Spec:
 
 def sign(text: str, made: Spec, *, min_words: int) -> bytes:
     """The signature's bytes, or b"" for a text too short to compare (it never enters the bands)."""
-    if len(words_of(text)) < min_words:
-        return b""
-    return sign_hashes(shingles(text, made.ngram), made)
+    words = words_of(text)
+    return sign_hashes(shingles(words, made.ngram), made) if len(words) >= min_words else b""
 
 
 def sign_hashes(hashes: Hashes, made: Spec) -> bytes:

@@ -7,10 +7,12 @@ so the true depth stays below about four times the bound (table, tbody, tr, td).
 
 import re
 
+_ATTRIBUTES = r"""(?:[^>"']++|"[^"]*+"|'[^']*+')*+"""
 _TAG = re.compile(
-    r"""<!--(?:.*?-->|.*)
+    rf"""<!--(?:.*?-->|.*)
     |<(?P<raw>script|style|textarea|title|xmp|iframe|noembed|noframes)\b(?:.*?</(?P=raw)\b|.*)
-    |<(?P<close>/?)(?P<name>[a-z][a-z0-9:-]*+)(?:[^>"']++|"[^"]*+"|'[^']*+')*+""",
+    |<(?P<leaf>[a-z][a-z0-9:-]*+){_ATTRIBUTES}>[^<]*+</(?P=leaf)\s*>
+    |<(?P<close>/?)(?P<name>[a-z][a-z0-9:-]*+){_ATTRIBUTES}""",
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
 _VOID = "area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr"  # never open
@@ -27,7 +29,7 @@ def nesting_bound(page: str, cap: int) -> int:
     depth = deepest = 0
     for match in _TAG.finditer(page):
         name = match["name"]
-        if name is None or (name := name.lower()) in _UNCOUNTED:
+        if name is None or (name := name.lower()) in _UNCOUNTED:  # a leaf opens and closes at once
             continue
         if match["close"]:
             if opened.get(name, 0) > 0:

@@ -8,6 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.int64]
+
 _WORD = re.compile(r"\S+")
 _LETTER = re.compile(r"[^\W\d_]")
 _STOP = frozenset({"the", "be", "to", "of", "and", "that", "have", "with"})  # Gopher's eight
@@ -83,27 +88,44 @@ def _lines(lines: Sequence[str]) -> dict[str, float]:
 
 
 def _repetition(words: Sequence[str]) -> dict[str, float]:
-    """Share of characters in the most frequent n-gram (small n) and in any repeated n-gram (large n)."""
-    total = sum(map(len, words))
-    scores: dict[str, float] = {}
-    for n in TOP_NGRAMS:
-        grams = Counter(zip(*(words[i:] for i in range(n)), strict=False))
-        best, times = max(grams.items(), key=lambda pair: (pair[1], pair[0])) if grams else ((), 0)
-        scores[f"top_{n}gram"] = times * sum(map(len, best)) / total if times > 1 else 0.0
-    for n in DUPLICATE_NGRAMS:
-        scores[f"duplicate_{n}grams"] = _repeated_characters(words, n) / total
+    """Share of characters in the most frequent n-gram (small n) and in any repeated n-gram (large n).
+
+    N-grams are numbered exactly, each from the number of its first n - 1 words and its last word; nothing is hashed.
+    """
+    table: dict[str, int] = {}
+    numbers = np.array([table.setdefault(word, len(table)) for word in words], dtype=np.int64)
+    lengths = np.array([len(word) for word in words], dtype=np.int64)
+    total = int(lengths.sum())
+    scores: dict[str, float] = {f"top_{n}gram": 0.0 for n in TOP_NGRAMS}
+    scores |= {f"duplicate_{n}grams": 0.0 for n in DUPLICATE_NGRAMS}
+    grams = numbers
+    for n in range(2, min(max(DUPLICATE_NGRAMS), len(words)) + 1):
+        keys = grams[:-1] * len(table) + numbers[n - 1 :]
+        _, first, grams = np.unique(keys, return_index=True, return_inverse=True)
+        if n in TOP_NGRAMS:
+            scores[f"top_{n}gram"] = _top(grams, first, lengths, n) / total
+        if n in DUPLICATE_NGRAMS:
+            scores[f"duplicate_{n}grams"] = _repeated(grams, first, lengths, n) / total
     return scores
 
 
-def _repeated_characters(words: Sequence[str], n: int) -> int:
-    """Characters of words covered by an n-gram that came before; each word counts once."""
-    seen: set[tuple[str, ...]] = set()
-    covered = 0  # index of the first word not yet counted
-    characters = 0
-    for start, gram in enumerate(zip(*(words[i:] for i in range(n)), strict=False)):
-        if gram in seen:
-            characters += sum(map(len, words[max(covered, start) : start + n]))
-            covered = start + n
-        else:
-            seen.add(gram)
-    return characters
+def _top(grams: Numbers, first: Numbers, lengths: Numbers, n: int) -> int:
+    """Characters in all occurrences of the most frequent n-gram; of several, the one with most characters."""
+    times = np.bincount(grams)
+    best = int(times.max())
+    if best < 2:
+        return 0
+    starts = first[times == best]
+    before = np.concatenate(([0], np.cumsum(lengths)))
+    return best * int((before[starts + n] - before[starts]).max())
+
+
+def _repeated(grams: Numbers, first: Numbers, lengths: Numbers, n: int) -> int:
+    """Characters of words inside an n-gram that came before; each word counts once."""
+    again = np.ones(len(grams), dtype=bool)
+    again[first] = False
+    edges = np.zeros(len(lengths) + 1, dtype=np.int64)
+    starts = np.flatnonzero(again)
+    np.add.at(edges, starts, 1)
+    np.add.at(edges, starts + n, -1)
+    return int(lengths[np.cumsum(edges[:-1]) > 0].sum())
