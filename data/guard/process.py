@@ -19,7 +19,7 @@ from pathlib import Path
 
 from trivium.data.guard import frames
 from trivium.data.guard.limits import Limits
-from trivium.data.guard.sandbox import Sandbox, command
+from trivium.data.guard.sandbox import ENVIRONMENT, Sandbox, command
 
 _STDERR_KEPT = 1 << 16  # bytes; a chatty library's file is emptied beyond it
 
@@ -62,7 +62,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             pass_fds=keep,
-            env={"LANG": "C.UTF-8"},
+            env=ENVIRONMENT,
             cwd="/",
             bufsize=0,
             start_new_session=True,  # an interrupt from the terminal is the parent's business

@@ -25,6 +25,8 @@ BOOT = (
     "import json, sys; c = json.loads(sys.argv[1]); sys.path += c['path']; "
     "from trivium.data.guard.child import main; main(c)"
 )
+# One thread in a numeric library: a child is one of many, and each thread takes address space.
+ENVIRONMENT = {"LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 _SYSTEM = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/share/fonts", "/usr/share/fontconfig", "/etc/fonts")
 _LINKED = ("/lib", "/lib32", "/lib64")  # links into /usr on most systems, folders on the rest
 
@@ -99,7 +101,9 @@ def _interpreter() -> list[str]:
 
 def _walls(program: str, limits: Limits, extra: Sequence[Path]) -> list[str]:
     walls = [program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
-    walls += ["--setenv", "LANG", "C.UTF-8", "--setenv", "HOME", "/scratch", "--hostname", "guard"]
+    walls += ["--setenv", "HOME", "/scratch", "--hostname", "guard"]
+    for name, value in ENVIRONMENT.items():
+        walls += ["--setenv", name, value]
     for place in _LINKED:
         if os.path.islink(place):
             walls += ["--symlink", os.readlink(place), place]

@@ -11,14 +11,16 @@ import msgspec
 from trivium.data.config import Strict, load_yaml
 from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.near import NearDedup
+from trivium.data.svg.pairs import SvgRender, SvgSanitize
 from trivium.data.text.extract import ExtractHtml
 from trivium.data.text.heuristics import Heuristics
 from trivium.data.text.language import Language
 from trivium.pipelines.corpora.sources import READ, HtmlFolder
+from trivium.pipelines.corpora.svg import SvgDrawings, SvgFolder
 from trivium.pipelines.corpora.warc import Warc
 
-SourceConfig = HtmlFolder | Warc
-ItemStage = ExtractHtml.Config | Language.Config | Heuristics.Config
+SourceConfig = HtmlFolder | Warc | SvgFolder | SvgDrawings
+ItemStage = ExtractHtml.Config | Language.Config | Heuristics.Config | SvgSanitize.Config | SvgRender.Config
 Shuffle = ExactDedup | NearDedup
 StageKind = ItemStage | Shuffle
 

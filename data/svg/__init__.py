@@ -1,0 +1,1 @@
+"""SVG of strangers made safe and canonical, drawn in a guarded child, and paired with its picture."""
