@@ -27,7 +27,9 @@ function picture(segment) {
 
 // Search text is made once for each record.
 for (const record of DATA.records) {
-  record.text = record.segments.filter((s) => "text" in s).map((s) => s.text).join("");
+  const texts = record.segments.filter((s) => "text" in s);
+  record.text = texts.map((s) => s.text).join("");
+  record.length = texts.reduce((sum, s) => sum + s.text.length + s.more, 0);
   record.pictures = record.segments.filter((s) => "media" in s);
   record.find = [record.text, record.title, record.address, record.id, record.source_id].join("\n").toLowerCase();
 }
@@ -72,7 +74,7 @@ function card(record) {
   face.dir = "auto";
   const chips = make("div", "chips");
   add(chips, make("span", "chip", record.corpus), record.language && make("span", "", record.language));
-  add(chips, make("span", "", record.tokens ? `${count(record.tokens)} tokens` : `${count(record.text.length)} chars`));
+  add(chips, make("span", "", record.tokens ? `${count(record.tokens)} tokens` : `${count(record.length)} chars`));
   if (record.pictures.length > 1) add(chips, make("span", "", `${record.pictures.length} pictures`));
   if (record.duplicates.length) add(chips, make("span", "", `+${record.duplicates.length} dup`));
   add(node, face, add(make("div", "foot"), make("div", "name", name(record)), chips));
@@ -313,8 +315,8 @@ document.addEventListener("keydown", (event) => {
   else if (state.tab === "records" && (event.key === "ArrowLeft" || event.key === "k")) { event.preventDefault(); step(-1); }
 });
 
-// The address chooses what opens first: #records, #rejects, #funnel, or #id=RECORD.
+// The address chooses what opens first: #tab=rejects, #tab=funnel, … or #id=RECORD.
 const wish = decodeURIComponent(location.hash.slice(1));
-if (["clusters", "rejects", "funnel", "sets"].includes(wish)) state.tab = wish;
+if (["tab=clusters", "tab=rejects", "tab=funnel", "tab=sets"].includes(wish)) state.tab = wish.slice(4);
 draw();
 if (wish.startsWith("id=")) show(DATA.records.find((record) => record.id === wish.slice(3)) || null);

@@ -127,7 +127,7 @@ def show(
     if as_json:
         emit_json({**facts, "document": msgspec.to_builtins(document)})
     else:
-        out.print(view.record_view(facts, document, media, out.width))
+        out.print(view.record_view(facts, document, media, out.width if out.color_system else 0))
 
 
 def _reject(shards: "ShardSet", key: str) -> "Drop | None":

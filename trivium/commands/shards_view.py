@@ -43,6 +43,7 @@ def size(count: int) -> str:
 def table(title: str, headings: list[str], rows: list[list[Any]]) -> Table:
     """A table without lines; columns of numbers go to the right."""
     made = Table(title=title or None, title_justify="left", header_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    made.show_edge, made.collapse_padding, made.padding = False, True, (0, 1)
     for place, heading in enumerate(headings):
         number = heading == "size" or (bool(rows) and all(isinstance(row[place], int) for row in rows))
         made.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=number)
@@ -53,8 +54,8 @@ def table(title: str, headings: list[str], rows: list[list[Any]]) -> Table:
 
 def sets_table(facts: list[dict[str, Any]]) -> Table:
     """One row a set."""
-    headings = ["set", "corpus", "domain", "records", "tokens", "patches", "shards", "size", "rejects"]
-    keys = ["path", *headings[1:7], "bytes", "rejects"]
+    headings = ["set", "corpus", "records", "tokens", "patches", "shards", "size", "rejects"]
+    keys = ["path", *headings[1:6], "bytes", "rejects"]
     rows = [[size(one[key]) if key == "bytes" else one[key] for key in keys] for one in facts]
     return table("", headings, rows)
 
@@ -90,7 +91,7 @@ def histogram_view(facts: dict[str, Any], width: int = 40) -> RenderableType:
 
 
 def record_view(facts: dict[str, Any], document: Document, media: Mapping[str, bytes], width: int) -> Group:
-    """Segments, pictures and lineage of one record."""
+    """Segments, pictures and lineage of one record; pictures only when `width`, in columns, is not 0."""
     meta = document.meta
     parts: list[RenderableType] = [Rule(f"record {document.id}", align="left")]
     for segment in document.segments:
@@ -99,7 +100,9 @@ def record_view(facts: dict[str, Any], document: Document, media: Mapping[str, b
             parts.append(Panel(RichText(plain(segment.text)), title=title, title_align="left"))
         else:
             name = f"{segment.media}  {segment.width} × {segment.height}  {segment.mime}"
-            parts.append(Panel(half_blocks(media[segment.media], width - 4), title=name, title_align="left"))
+            hint = RichText("(a terminal with colours shows it; --save DIR writes it)", style="dim")
+            picture = half_blocks(media[segment.media], width - 4) if width else hint
+            parts.append(Panel(picture, title=name, title_align="left"))
     rows = [
         ["corpus", f"{meta.corpus} ({meta.domain})"],
         ["source", f"{meta.source}: {meta.address}"],
