@@ -6,6 +6,7 @@ certificates are whatever the machine is set up for. Odd: nothing is unpacked be
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -66,7 +67,12 @@ def default_cache(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def load_inputs(path: Path) -> dict[str, Input]:
-    return load_yaml(path, InputList).inputs
+    """The inputs of a list by name. Raises ConfigError, and InputError for a name that is no plain folder name."""
+    inputs = load_yaml(path, InputList).inputs
+    for name in inputs:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
+            raise InputError(f"{path}: {name!r} is no name for an input; use letters, digits and . _ + -")
+    return inputs
 
 
 def is_cached(name: str, spec: Input, cache: Path) -> bool:

@@ -5,11 +5,13 @@ a place outside the folder is left out (Debian's packages link into other packag
 used: Debian 12's Python 3.11.2 has none.
 """
 
+import lzma
 import os
 import shutil
 import subprocess
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import IO
 
@@ -80,7 +82,7 @@ def _unpack(file: IO[bytes], mode: str, folder: Path, strip: int, name: str) -> 
                         path.parent.mkdir(parents=True, exist_ok=True)
                         shutil.copyfile(first, path)
                 # Devices and pipes have no place among inputs.
-    except (tarfile.TarError, EOFError) as error:
+    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise FetchError(f"{name}: damaged archive ({error}); fetch it again") from None
     _make_links(links, folder)
 

@@ -63,7 +63,7 @@ def examine() -> Report:
         torch,
         _triton(),
         _cairo(),
-        _sandbox(),
+        sandbox(),
     )
     machine = Machine(
         cores=len(os.sched_getaffinity(0)),
@@ -142,7 +142,7 @@ def _cairo() -> Check:
     return Check(name="libcairo2", state="ok", found=found, purpose=purpose)
 
 
-def _sandbox() -> Check:
+def sandbox() -> Check:
     """Runs a program under bubblewrap with no network, as the guard of untrusted input does."""
     purpose = "isolation of untrusted input (SVG, HTML, media)"
     program = shutil.which("bwrap")

@@ -1,0 +1,37 @@
+"""Strict types hold across the packages, and a wrong type across them is seen."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def typecheck(tree: Path) -> tuple[int, str]:
+    command = [sys.executable, "scripts/typecheck.py", str(tree)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_the_tree_is_clean_and_a_wrong_call_from_curriculum_into_data_is_not(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    code = "import sys; from pathlib import Path; import tree; tree.copy(Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", code, str(tree)], cwd=ROOT / "scripts", check=True)
+    status, output = typecheck(tree)
+    assert status == 0, output
+
+    planted = tree / "curriculum" / "planted.py"
+    planted.write_text("from trivium.data.records import source_id\n\nplace: int = source_id('pages', 7)\n")
+    status, output = typecheck(tree)
+    assert status == 1
+    assert 'Argument 2 to "source_id" has incompatible type "int"; expected "str"' in output
+    assert 'expression has type "str", variable has type "int"' in output
+    assert output.count("planted.py") == 2
+
+    planted.write_text("from trivium.data.nowhere import source_id\n")
+    status, output = typecheck(tree)
+    assert status == 1
+    assert 'module named "trivium.data.nowhere"' in output

