@@ -267,6 +267,8 @@ def _run(
     def tick() -> None:
         progress(name, sum(1 for _ in settings.work.glob(files)), len(elements))
 
+    if len(elements) < 2:  # nothing to share out
+        options = options.in_process()
     counters = run_job(f"tokenize: {name}", wire, options, logs=settings.work / "logs", tick=tick)
     tick()
     return counters
