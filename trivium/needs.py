@@ -1,7 +1,7 @@
 """Which packages Trivium needs, by extra, and the command that brings an absent one.
 
-The extras are read from the package's own metadata, or from `pyproject.toml` in a checkout where nothing is installed,
-so they are written once.
+The extras are read from `pyproject.toml` in a checkout, elsewhere from the package's own metadata, so they are written
+once.
 """
 
 import re
@@ -24,10 +24,8 @@ _MODULES = {
 
 def requirements() -> dict[str, list[str]]:
     """Package names by extra; `core` holds those that everything needs."""
-    try:
-        return _from_metadata()
-    except metadata.PackageNotFoundError:
-        return _from_pyproject()
+    # In a checkout the file is the truth: the metadata is as old as the last `make setup`.
+    return _from_pyproject() if (ROOT / "pyproject.toml").is_file() else _from_metadata()
 
 
 def _from_metadata() -> dict[str, list[str]]:
