@@ -52,7 +52,8 @@ def router_scores(
     hooks = []
     for name, module in model.named_modules():
         if isinstance(module, LatentMoE):
-            hooks.append(module.register_forward_pre_hook(_recorder(name.removesuffix(".mlp"), scores)))
+            record = _recorder(name.removesuffix(".mlp"), scores)
+            hooks.append(module.register_forward_pre_hook(record, with_kwargs=True))
     was_training = model.training
     model.eval()
     try:
@@ -66,8 +67,10 @@ def router_scores(
 
 
 def _recorder(name: str, scores: dict[str, Tensor]) -> Any:
-    def record(module: LatentMoE, inputs: tuple[Tensor, ...]) -> None:
-        x_TD = inputs[0].float()
+    def record(module: LatentMoE, inputs: tuple[Tensor, ...], named: dict[str, Any]) -> None:
+        x_TD, real_T = inputs[0].float(), named.get("real_T")
+        if real_T is not None:  # the MTP layer leaves out rows without a next token
+            x_TD = x_TD[real_T]
         scores[name] = torch.sigmoid(x_TD @ module.router.weight.float().t())
 
     return record

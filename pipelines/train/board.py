@@ -1,6 +1,8 @@
 """TensorBoard events beside the metrics: the same numbers for those who look there. Optional."""
 
+import importlib.util
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,14 @@ class Board:
 
     def close(self) -> None:
         self._writer.close()
+
+
+def open_board(folder: Path, *, purge: int, note: Callable[[str], None]) -> Board | None:
+    """None, and one line to `note`, where tensorboard is not installed."""
+    if importlib.util.find_spec("tensorboard") is None:
+        note("TensorBoard events are left out: tensorboard is not installed (pip install tensorboard)")
+        return None
+    return Board(folder, purge=purge)
 
 
 def _scalars(line: dict[str, Any]) -> list[tuple[str, float]]:

@@ -14,7 +14,7 @@ import msgspec
 
 from trivium.data.config import Strict, from_mapping, load_yaml, to_mapping
 from trivium.errors import ConfigError, DigestError, InputError
-from trivium.model.optimizer import OptimizerConfig
+from trivium.model.optim import OptimizerConfig
 
 VERSION = 1
 PATHS = ("schedule", "corpora", "tokenizer")

@@ -19,8 +19,9 @@ from trivium.data.patches import PictureRules
 from trivium.data.records import Image
 from trivium.data.shards import ShardSet
 from trivium.data.tokenizers.layout import split_tokens
+from trivium.errors import InputError
 from trivium.model.batch import Batch, Sample, collate
-from trivium.vision.preprocess import preprocess
+from trivium.vision.preprocess import Patches, load_patches
 
 AHEAD = 2  # steps ready in the queue
 CACHE_BYTES = 256 << 20  # patches kept ready, fp32
@@ -74,14 +75,17 @@ class Assembler:
                 self._cache.move_to_end(key)
                 return found
         segments = shards.read_document(record).segments
-        prepared = [
-            preprocess(shards.read_media(record, segment.media), self.rules)
-            for segment in segments
-            if isinstance(segment, Image)
-        ]
-        made = Pictures(tuple(grid for _, grid in prepared), tuple(patches for patches, _ in prepared))
+        prepared = [self._prepare(corpus, record, image.media) for image in segments if isinstance(image, Image)]
+        made = Pictures(tuple(one.grid for one in prepared), tuple(one.patches_NC for one in prepared))
         self._keep(key, made)
         return made
+
+    def _prepare(self, corpus: str, record: int, media: str) -> Patches:
+        shards = self.sets[corpus]
+        try:
+            return load_patches(shards.read_media(record, media), self.rules)
+        except InputError as error:
+            raise InputError(f"corpus {corpus}: record {shards.entries.id[record]}: {media}: {error}") from None
 
     def _keep(self, key: tuple[str, int], made: Pictures) -> None:
         with self._lock:

@@ -1,5 +1,93 @@
+"""`trivium train` and `trivium sample`."""
+
+from pathlib import Path
+from typing import Annotated
+
 import typer
+
+RunFile = Annotated[Path, typer.Argument(help="The run's YAML file.", metavar="RUN.yaml")]
+Out = Annotated[Path, typer.Option("--out", help="The run folder; the same one again goes on where it stopped.")]
+Set = Annotated[list[str] | None, typer.Option("--set", help="A change, such as optimizer.momentum=0.9; repeatable.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 
 
 def register(app: typer.Typer) -> None:
     """Adds this module's commands to the command line."""
+    app.command("train")(train)
+    app.command("sample")(sample)
+
+
+def train(run: RunFile, out: Out, changes: Set = None, as_json: AsJson = False) -> None:
+    """Trains through all stages in one run; a killed or stopped run goes on bit for bit with the same command."""
+    _settle_environment()
+    from trivium.console import emit_json
+    from trivium.pipelines.train.runner import train as run_it
+
+    facts = run_it(run, out, changes or ())
+    if as_json:
+        emit_json(facts)
+    else:
+        _print(facts, out)
+
+
+def sample(
+    source: Annotated[Path, typer.Argument(help="A run folder or one checkpoint folder.", metavar="RUN_OR_CHECKPOINT")],
+    prompt: Annotated[str, typer.Option(help="Text to go on from.")] = "",
+    image: Annotated[Path | None, typer.Option(help="A picture (png, jpg, …) to write code for.")] = None,
+    tokens: Annotated[int, typer.Option(help="At most so many tokens.")] = 200,
+    temperature: Annotated[float, typer.Option(help="0 takes the likeliest token.")] = 0.8,
+    top_p: Annotated[float, typer.Option(help="Draw from the likeliest tokens of this mass.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    tokenizer: Annotated[Path | None, typer.Option(help="Where the run folder holds none.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Writes text after a prompt, or code after a picture, from a trained checkpoint."""
+    from trivium.console import emit_json, note
+    from trivium.errors import InputError
+    from trivium.pipelines.train.sample import facts, load_writer
+
+    picture = None
+    if image is not None:
+        try:
+            picture = image.read_bytes()
+        except OSError as error:
+            raise InputError(f"--image {image}: can't be read ({error.strerror})") from None
+    writer = load_writer(source, tokenizer=tokenizer)
+    drawn = writer.write(prompt, picture, tokens=tokens, temperature=temperature, top_p=top_p, seed=seed)
+    if as_json:
+        emit_json(facts(drawn, writer.step))
+        return
+    typer.echo(prompt + drawn.text)
+    how = "the document ended" if drawn.ended else "stopped at --tokens"
+    note(f"step {writer.step}: {drawn.tokens} tokens, {drawn.tokens_per_second:.0f} tok/s, {how}")
+
+
+def _settle_environment() -> None:
+    """Before torch is imported: cuBLAS is deterministic only with a fixed workspace."""
+    import os
+
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+
+def _print(facts: dict[str, object], out: Path) -> None:
+    from typing import Any
+
+    from rich.table import Table
+
+    from trivium.console import out as console
+
+    known: dict[str, Any] = facts
+    table = Table("held-out loss, nats", "first", "last", title=f"step {known['step']} of {known['steps']}")
+    for split, ends in known["held_out"].items():
+        if ends["last"] is not None:
+            table.add_row(split.replace("_", " "), f"{ends['first']:.3f}", f"{ends['last']:.3f}")
+    if known["bigram_entropy"] is not None:
+        table.add_row("bigram entropy of the training text", "", f"{known['bigram_entropy']:.3f}")
+    console.print(table)
+    tokens, rate = known["tokens"], known["throughput"]["tokens_per_second"]
+    console.print(
+        f"{tokens['text']:,} text and {tokens['vision']:,} vision tokens in {known['seconds']:.0f} s"
+        + (f", {rate:,.0f} tokens a second" if rate else "")
+    )
+    page = out / "report.html"
+    console.print(f"report: {page if page.is_file() else out / 'report.json'}", soft_wrap=True, highlight=False)

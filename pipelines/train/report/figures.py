@@ -110,7 +110,7 @@ def _optimizer(steps: Sequence[Line], bands: tuple[Band, ...]) -> list[Chart]:
     return [
         Chart(
             "Gradient norm of the vision tower",
-            "L2 norm of tower and projector before clipping; a step without pictures has none.",
+            "L2 norm before clipping; a step without pictures has none.",
             "norm",
             (Series("each step", x, tower, "s2", thin=True), Series("vision tower", x, smoothed(tower), "s2")),
             bands,

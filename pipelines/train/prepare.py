@@ -1,0 +1,129 @@
+"""From RUN.yaml to everything that a loop needs; each missing or mismatched part is an error that names its cure."""
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trivium.curriculum.corpora import catalogues_of, open_corpora
+from trivium.curriculum.plan import Plan
+from trivium.curriculum.schedule import Schedule
+from trivium.data.config import load_yaml, to_mapping
+from trivium.data.patches import PictureRules
+from trivium.data.shards import ShardSet, Vocabulary
+from trivium.errors import DigestError, UsageError
+from trivium.model.joint import JointConfig, JointModel
+from trivium.model.presets import configure
+from trivium.pipelines.train.config import Run, check_tokenizer, model_choice, tokenizer_file
+from trivium.pipelines.train.feed import Assembler
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The resolved run: data, model configuration, and what a checkpoint must agree on."""
+
+    run: Run
+    schedule: Schedule
+    sets: dict[str, ShardSet]
+    plan: Plan
+    vocabulary: Vocabulary
+    rules: PictureRules
+    model: JointConfig
+    device: torch.device
+    precision: str
+    tokenizer: Path | None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All that changes the numbers of a step; checkpoints of another identity are refused key by key."""
+        schedule = to_mapping(self.schedule.resolved())
+        for corpus in schedule["corpora"].values():
+            corpus.pop("path")  # shards may move; their digests below may not change
+        return {
+            "model": to_mapping(self.model),
+            "schedule": schedule,
+            "corpora": {name: self.plan.catalogues[name].digest for name in self.schedule.corpora},
+            "tokenizer": next(iter(self.sets.values())).manifest.tokenizer,
+            "pictures": to_mapping(self.rules),
+            "optimizer": to_mapping(self.run.optimizer),
+            "loss": to_mapping(self.run.loss),
+            "grad_clip": self.run.grad_clip,
+            "seed": self.run.seed,
+            "precision": self.precision,
+        }
+
+    def assembler(self) -> Assembler:
+        return Assembler(self.sets, self.rules, self.model.media_pad)
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """The context of forward passes."""
+        if self.precision == "bf16":
+            return torch.autocast(self.device.type, dtype=torch.bfloat16)
+        return nullcontext()
+
+
+def prepare(run: Run, *, name: str, cache: Path | None, progress: Callable[[int], None] | None = None) -> Prepared:
+    """Opens schedule and corpora, packs the run, and settles model, device and precision.
+
+    `name` stands for RUN.yaml in messages; `cache` keeps the plan's counts. Raises the errors of each part.
+    """
+    device, precision = _device(run)
+    schedule = load_yaml(Path(run.schedule), Schedule)
+    sets = open_corpora(Path(run.corpora), schedule)
+    tokenizer = None
+    if run.tokenizer is not None:
+        tokenizer = tokenizer_file(Path(run.tokenizer))
+        check_tokenizer(tokenizer, {corpus: shards.manifest.tokenizer or "" for corpus, shards in sets.items()})
+    vocabulary, rules = _tokenised_by(sets)
+    choice = model_choice(run, vocab=vocabulary.size, media_pad=vocabulary.media_pad, name=name)
+    model = configure(choice, name=f"{name}: model")
+    plan = Plan.open(schedule, catalogues_of(sets), cache=cache, progress=progress)
+    return Prepared(run, schedule, sets, plan, vocabulary, rules, model, device, precision, tokenizer)
+
+
+def _tokenised_by(sets: dict[str, ShardSet]) -> tuple[Vocabulary, PictureRules]:
+    """What all sets were tokenised with; `open_corpora` has already refused a mixture."""
+    manifest = next(iter(sets.values())).manifest
+    if manifest.vocabulary is None:
+        raise DigestError(
+            f"corpus {manifest.corpus}: its manifest does not name the vocabulary; tokenise it again with "
+            "`trivium shards tokenize`"
+        )
+    return manifest.vocabulary, manifest.picture_rules or PictureRules()
+
+
+def make_deterministic(run: Run) -> None:
+    """Fixed threads and deterministic algorithms: the same numbers in every process on this machine.
+
+    Odd: MKL picks code paths by the alignment of memory; torch aligns to 64 bytes, which is enough.
+    """
+    torch.set_num_threads(run.threads or os.cpu_count() or 1)
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.benchmark = False
+    torch.set_flush_denormal(True)  # decays near e^-5 a token reach denormals, which halve a CPU's speed
+
+
+def build_model(prepared: Prepared) -> JointModel:
+    """The model with its initial weights, on the run's device, in training mode."""
+    model = prepared.model.build(seed=prepared.run.seed)
+    return model.to(prepared.device).train()
+
+
+def keep_tokenizer(prepared: Prepared, folder: Path) -> None:
+    """Copies the tokenizer into the run folder, so that a run can be sampled wherever it is moved."""
+    if prepared.tokenizer is not None:
+        shutil.copyfile(prepared.tokenizer, folder / prepared.tokenizer.name)
+
+
+def _device(run: Run) -> tuple[torch.device, str]:
+    cuda = torch.cuda.is_available()
+    if run.device == "cuda" and not cuda:
+        raise UsageError("device is cuda and torch sees none; give device: cpu, or install a CUDA build of torch")
+    device = torch.device("cuda" if cuda and run.device != "cpu" else "cpu")
+    precision = run.precision if run.precision != "auto" else ("bf16" if device.type == "cuda" else "fp32")
+    return device, precision

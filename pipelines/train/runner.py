@@ -1,0 +1,127 @@
+"""`trivium train`: a run in its folder from start to report, however often it is started."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trivium.console import note as say
+from trivium.data.tokenizers.layout import split_tokens
+from trivium.errors import InputError
+from trivium.pipelines.train.bigram import Bigrams, Document, count
+from trivium.pipelines.train.checkpoint import CheckpointStore, check_identity
+from trivium.pipelines.train.config import dump_resolved, load_run
+from trivium.pipelines.train.folder import (
+    RunFolder,
+    code_version,
+    machine,
+    read_starts,
+    record_start,
+    write_atomically,
+)
+from trivium.pipelines.train.loop import Loop
+from trivium.pipelines.train.prepare import Prepared, keep_tokenizer, make_deterministic, prepare
+from trivium.pipelines.train.report import write_report
+from trivium.pipelines.train.signals import StopRequest
+
+BIGRAM_TOKENS = 20_000_000  # the baseline reads at most so many training tokens
+
+
+def train(path: Path, out: Path, overrides: Sequence[str] = (), note: Callable[[str], None] = say) -> dict[str, Any]:
+    """Trains RUN.yaml in the folder `out`, going on from its newest checkpoint; returns the facts of report.json.
+
+    `facts["complete"]` is False when a signal stopped it. Raises the errors of `trivium.errors`.
+    """
+    run = load_run(path, overrides)
+    with RunFolder(out) as folder, StopRequest() as stop:
+        if folder.metrics.exists() and not folder.starts.exists():
+            raise InputError(f"{folder.metrics} was not written by trivium train; give another --out")
+        make_deterministic(run)
+        prepared = prepare(run, name=str(path), cache=folder.root / "plan")
+        store = CheckpointStore(folder.checkpoints, keep=run.checkpoint.keep)
+        store.clean()
+        found = store.newest(note)
+        if found is not None:
+            check_identity(found, prepared.identity)
+        _write_start(folder, prepared, 0 if found is None else found.step, note)
+        loop = Loop(prepared, folder, note)
+        if found is not None:
+            loop.resume(found)
+            note(f"{folder.root}: going on from the checkpoint of step {found.step} of {prepared.plan.steps}")
+        if loop.step < prepared.plan.steps:
+            loop.run(stop)
+        facts = write_report(folder, run_facts(folder, prepared, loop), note)
+    if facts["complete"]:
+        note(f"{folder.root}: complete, {facts['steps']} steps")
+    else:
+        note(f"{folder.root}: saved at step {facts['step']} of {facts['steps']}; the same command goes on from there")
+    return facts
+
+
+def _write_start(folder: RunFolder, prepared: Prepared, step: int, note: Callable[[str], None]) -> None:
+    starts = read_starts(folder)
+    code = code_version()
+    if step and starts and starts[-1]["code"] != code:
+        note(
+            f"the run was last trained by other code ({starts[-1]['code']}, now {code}): steps may differ from here on"
+        )
+    resolved = dump_resolved(prepared.run, prepared.identity)
+    text = yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True, width=120)
+    write_atomically(folder.config, text)
+    keep_tokenizer(prepared, folder.root)
+    record_start(folder, {"step": step, "code": code, "machine": machine()})
+
+
+def run_facts(folder: RunFolder, prepared: Prepared, loop: Loop) -> dict[str, Any]:
+    """What the report needs beside the metrics lines."""
+    plan = prepared.plan
+    stages = [
+        {
+            "index": i,
+            "name": stage.name,
+            "context": stage.context,
+            "steps": plan.stages[i].steps,
+            "first_step": plan.first_step(i),
+        }
+        for i, stage in enumerate(prepared.schedule.stages)
+    ]
+    parts: dict[str, int] = {}
+    for name, parameter in loop.model.named_parameters():
+        part = name.partition(".")[0]
+        parts[part] = parts.get(part, 0) + parameter.numel()
+    return {
+        "steps": plan.steps,
+        "bigram": bigram_facts(prepared),
+        "stages": stages,
+        "parameters": {"total": sum(parts.values()), "parts": parts},
+        "starts": [{"at": start["at"], "step": start["step"]} for start in read_starts(folder)],
+        "code": code_version(),
+        "machine": machine(),
+        "config": dump_resolved(prepared.run, {"model": prepared.identity["model"]}),
+    }
+
+
+def bigram_facts(prepared: Prepared) -> dict[str, Any]:
+    """The bigram baseline of the training text (see `bigram`), judged on the held-out text as well."""
+    counted: Bigrams = count(_text(prepared, "train", BIGRAM_TOKENS), prepared.vocabulary.size)
+    if not counted.pairs:
+        return {"entropy": None, "held_out_cross_entropy": None, "pairs": 0, "vocabulary": counted.vocabulary}
+    return {
+        "entropy": round(counted.entropy(), 6),
+        "held_out_cross_entropy": round(counted.cross_entropy(_text(prepared, "held_out", BIGRAM_TOKENS)), 6),
+        "pairs": counted.pairs,
+        "vocabulary": counted.vocabulary,
+    }
+
+
+def _text(prepared: Prepared, side: str, limit: int) -> Iterator[Document]:
+    """Text documents (records without pictures) of one side, up to `limit` tokens."""
+    read = 0
+    for name in sorted(prepared.sets):
+        shards = prepared.sets[name]
+        for record in getattr(prepared.plan.sides[name], side).tolist():
+            if not shards.entries.images[record] and read < limit:
+                ids, loss = split_tokens(shards.read_tokens(record))
+                read += len(ids)
+                yield ids, loss

@@ -1,0 +1,47 @@
+"""One tiny real corpus and one trained run a session; tests copy what they change."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # the corpus builder beside this file
+import corpus
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """A folder with run.yaml, schedule.yaml, tokenizer/ and corpora/; read only."""
+    root = tmp_path_factory.mktemp("built")
+    corpus.build(root)
+    return root
+
+
+@pytest.fixture
+def place(built, tmp_path):
+    """A copy of it that a test may change."""
+    root = tmp_path / "place"
+    shutil.copytree(built, root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def prepared(built):
+    from trivium.pipelines.train.config import load_run
+    from trivium.pipelines.train.prepare import make_deterministic, prepare
+
+    run = load_run(built / "run.yaml")
+    make_deterministic(run)
+    return prepare(run, name="run.yaml", cache=None)
+
+
+@pytest.fixture(scope="session")
+def trained(built, tmp_path_factory):
+    """The run folder of one short, complete run, and its facts."""
+    from trivium.pipelines.train.runner import train
+
+    out = tmp_path_factory.mktemp("trained") / "run"
+    said: list[str] = []
+    facts = train(built / "run.yaml", out, ["eval.every=6"], note=said.append)
+    return out, facts, said
