@@ -23,7 +23,7 @@ from trivium.errors import BuildError
 from trivium.pipelines.beam import BeamOptions, run_job
 from trivium.pipelines.corpora.output import claimed, swap
 from trivium.pipelines.corpora.recipe import Recipe
-from trivium.pipelines.corpora.sources import READ
+from trivium.pipelines.corpora.sources import READ, Source
 from trivium.pipelines.corpora.spool import decode_ref, lines_of
 
 SMALL = 50_000  # references that a shuffle handles faster in this process than in workers started for it
@@ -116,7 +116,8 @@ class _Driver:
         (self.folder / "tally").mkdir()
         first = self.folder / "places.jsonl"
         first.write_bytes(b"\n".join(places) + b"\n")
-        inputs, total = [first], len(places)
+        whole = all(type(source).split is Source.split for source in self.recipe.sources)
+        inputs, total = [first], len(places) if whole else None  # an archive's records are not known yet
         for segment in cut(self.recipe):
             if segment.items:
                 self._items(segment, inputs, total)
@@ -125,7 +126,7 @@ class _Driver:
             inputs, total = self._ref_files(), self.size
         return self._write()
 
-    def _items(self, segment: Segment, inputs: list[Path], total: int) -> None:
+    def _items(self, segment: Segment, inputs: list[Path], total: int | None) -> None:
         from trivium.pipelines.corpora.items import ItemGraph, ItemJob
 
         name = segment.item_names[0]
@@ -172,13 +173,15 @@ class _Driver:
         for part in range(parts):
             self._run(f"{name}: candidates", PairGraph(near, refs, folder, part, parts), folder, total=self.size)
         edges = self._job_folder(f"{name}-edges")
-        self._run(f"{name}: verify", VerifyGraph(near, refs, sorted(folder.glob("pairs-*")), edges), edges)
+        graph = VerifyGraph(near, refs, sorted(folder.glob("pairs-*")), edges)
+        self._run(f"{name}: verify", graph, edges, total=self.size)
         mark = _mark(edges)
         for number in range(1, MAX_ROUNDS + 1):
             if mark[0] == 0:
                 break
             following = self._job_folder(f"{name}-stars-{number}")
-            self._run(f"{name}: components {number}", StarGraph(sorted(edges.glob("edges-*")), following), following)
+            graph = StarGraph(sorted(edges.glob("edges-*")), following)
+            self._run(f"{name}: components {number}", graph, following, total=self.size)
             before, mark, edges = mark, _mark(following), following
             if mark == before:
                 break
@@ -233,7 +236,8 @@ class _Driver:
         folder.mkdir(exist_ok=True)
         tick()
         self.counts.update(run_job(label, graph, options, logs=self.folder / "logs", tick=tick))
-        self.progress(label, total or 0, total)
+        done = total if total is not None else _done(self.folder / "tally")
+        self.progress(label, done, done)
 
     def _job_folder(self, name: str) -> Path:
         folder = self.folder / f"{len(self.jobs):02d}-{name}"

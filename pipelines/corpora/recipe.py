@@ -3,6 +3,7 @@
 A new kind of source or stage is one class with a `tag` and one name in the unions below.
 """
 
+import os
 import re
 from pathlib import Path
 
@@ -24,6 +25,7 @@ ItemStage = ExtractHtml.Config | Language.Config | Heuristics.Config | SvgSaniti
 Shuffle = ExactDedup | NearDedup
 StageKind = ItemStage | Shuffle
 
+_SOURCE_PATH = re.compile(r"sources\.\d+\.path")
 _NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
 
 
@@ -71,8 +73,18 @@ class Recipe(Strict, kw_only=True):
 
 
 def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
-    """Reads and checks a recipe, then that every input exists. Raises ConfigError or InputError, before any work."""
-    recipe = load_yaml(path, Recipe, overrides=overrides)
+    """Reads and checks a recipe, then that every input exists. Raises ConfigError or InputError, before any work.
+
+    A path in the file is relative to the file, a path in `overrides` to the working directory.
+    """
+    recipe = load_yaml(path, Recipe, overrides=[_rebased(override, path.parent) for override in overrides])
     for source in recipe.sources:
         source.check(path.parent)
     return recipe
+
+
+def _rebased(override: str, base: Path) -> str:
+    key, sign, value = override.partition("=")
+    if not sign or not _SOURCE_PATH.fullmatch(key):
+        return override
+    return f"{key}={os.path.relpath(Path(value).expanduser(), base)}"
