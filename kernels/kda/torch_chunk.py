@@ -47,7 +47,7 @@ class ChunkedKDA(torch.autograd.Function):
         q.mul_(scale)
         gate = gate_forward(gate_THK, A_log_H, dt_bias_HK, dtype)
         decay = to_chunks(gate.sigmoid_THK, rows, dtype).mul_(lower_bound)
-        beta = to_chunks(beta_TH, rows, dtype).squeeze(-1).sigmoid_()
+        beta = to_chunks(beta_TH, rows, dtype).sigmoid_()
         if plan.valid_NC is not None:
             # A padded row that writes nothing (β = 0) and forgets nothing (g = 0) leaves the state alone.
             beta.mul_(plan.valid_NC.unsqueeze(1))

@@ -45,10 +45,10 @@ class Chunks:
 
 
 def to_chunks(x_THK: Tensor, rows: Tensor, dtype: torch.dtype) -> Tensor:
-    """[T, H, K] → [N, H, C, K]."""
-    T, H = x_THK.shape[:2]
-    flat = x_THK.reshape(T * H, -1).to(dtype).index_select(0, rows)
-    return flat.view(-1, H, CHUNK, flat.shape[-1])
+    """[T, H, …] → [N, H, C, …]."""
+    flat = x_THK.flatten(0, 1).to(dtype).index_select(0, rows)
+    H = x_THK.shape[1]
+    return flat.view(len(rows) // (H * CHUNK), H, CHUNK, *x_THK.shape[2:])
 
 
 def normalise(x: Tensor) -> Tensor:

@@ -26,9 +26,9 @@ def _index(rows: Tensor, heads: int) -> Tensor:
 
 def _pad(x_THD: Tensor, group: Group, dtype: torch.dtype) -> Tensor:
     """[T, H, D] → [B, L, D]."""
-    T, H, D = x_THD.shape
+    H, D = x_THD.shape[1:]
     rows = group.rows.view(group.live[0], -1)
-    return x_THD.reshape(T * H, D).to(dtype).index_select(0, _index(rows, H)).view(-1, rows.shape[1], D)
+    return x_THD.flatten(0, 1).to(dtype).index_select(0, _index(rows, H)).view(-1, rows.shape[1], D)
 
 
 def _unpad(x_BLD: Tensor, group: Group, out_THD: Tensor) -> None:

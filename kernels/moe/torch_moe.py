@@ -2,7 +2,9 @@
 
 Tokens are sorted by expert (stable, so every sum has one order), each expert is two matrix products on its slice, and
 the mixture adds a token's K results in order. Expert outputs are not kept: a probability's gradient is ⟨a, w2ᵀ du⟩.
-T tokens, E experts, K experts a token, L latent width, F expert hidden width, R = T·K rows sorted by expert.
+Odd: each expert's slice is filled up to whole tiles of 8 rows, with token 0 at probability 0. BLAS treats the rows of a
+broken tile by another kernel, so without it a token's result would change with the number of later tokens.
+T tokens, E experts, K experts a token, L latent width, F expert hidden width, P = T·K pairs, R rows sorted by expert.
 """
 
 from typing import Any
@@ -15,6 +17,8 @@ from trivium.kernels.moe.reference import BETA_GATE, BETA_UP
 from trivium.kernels.packed import accumulation_dtype
 
 __all__ = ["Experts", "Route", "SiTUGLU"]
+
+TILE = 8  # rows; whole tiles give bit-equal rows at any slice length on AVX2 and AVX-512
 
 
 def _situ(g: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -72,6 +76,27 @@ class Route(torch.autograd.Function):
         return dlogits_TE.to(ctx.dtype), None, None
 
 
+def _group(indices_TK: Tensor, experts: int) -> tuple[Tensor, Tensor, list[int]]:
+    """Return (the token of each row [R], the row of each token's k-th expert [P], rows of each expert)."""
+    flat_P = indices_TK.reshape(-1)
+    order_P = flat_P.argsort(stable=True)
+    count_E = torch.bincount(flat_P, minlength=experts)
+    rows_E = (count_E + TILE - 1) // TILE * TILE
+    shift_E = (rows_E - count_E).cumsum(0) - (rows_E - count_E)
+    row_P = torch.arange(flat_P.shape[0], device=flat_P.device) + shift_E[flat_P[order_P]]
+    place_P = torch.empty_like(order_P)
+    place_P[order_P] = row_P
+    rows = rows_E.tolist()
+    token_R = order_P.new_zeros(sum(rows))
+    token_R[row_P] = order_P // indices_TK.shape[1]
+    return token_R, place_P, rows
+
+
+def _spread(probs_TK: Tensor, place_P: Tensor, rows: int) -> Tensor:
+    """The probability of each row [R, 1]; 0 where a row only fills a tile."""
+    return probs_TK.new_zeros(rows, 1).index_copy_(0, place_P, probs_TK.reshape(-1, 1))
+
+
 class Experts(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -79,41 +104,36 @@ class Experts(torch.autograd.Function):
     ) -> Tensor:
         T, K = indices_TK.shape
         E, F, L = w1_EFL.shape
-        flat_R = indices_TK.reshape(-1)
-        order_R = flat_R.argsort(stable=True)
-        counts = torch.bincount(flat_R, minlength=E).tolist()
-        place_R = torch.empty_like(order_R)
-        place_R[order_R] = torch.arange(T * K, device=order_R.device)
-        token_R = order_R // K
+        token_R, place_P, counts = _group(indices_TK, E)
+        R = token_R.shape[0]
         z_RL = z_TL.index_select(0, token_R)
         w13_E2FL = torch.cat([w1_EFL, w3_EFL], 1).to(z_TL.dtype)
-        hidden_R2F = z_TL.new_empty(T * K, 2 * F)
+        hidden_R2F = z_TL.new_empty(R, 2 * F)
         for e, (z, hidden) in enumerate(zip(z_RL.split(counts), hidden_R2F.split(counts), strict=True)):
             torch.mm(z, w13_E2FL[e].T, out=hidden)
         dtype = accumulation_dtype(z_TL)
-        p_R1 = probs_TK.reshape(-1).index_select(0, order_R).unsqueeze(1).to(dtype)
+        p_R1 = _spread(probs_TK, place_P, token_R.shape[0]).to(dtype)
         a_RF = _situ(hidden_R2F[:, :F].to(dtype), hidden_R2F[:, F:].to(dtype))[0].mul_(p_R1).to(z_TL.dtype)
-        y_RL = z_TL.new_empty(T * K, L)
+        y_RL = z_TL.new_empty(R, L)
         for e, (a, y) in enumerate(zip(a_RF.split(counts), y_RL.split(counts), strict=True)):
             torch.mm(a, w2_ELF[e].to(z_TL.dtype).T, out=y)
-        ctx.save_for_backward(z_TL, probs_TK, w13_E2FL, w2_ELF, order_R, place_R, hidden_R2F)
+        ctx.save_for_backward(z_TL, probs_TK, w13_E2FL, w2_ELF, token_R, place_P, hidden_R2F)
         ctx.counts, ctx.dtypes = counts, (w1_EFL.dtype, w3_EFL.dtype)
-        return y_RL.index_select(0, place_R).view(T, K, L).to(dtype).sum(1).to(z_TL.dtype)
+        return y_RL.index_select(0, place_P).view(T, K, L).to(dtype).sum(1).to(z_TL.dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, du_TL: Tensor) -> tuple[Tensor | None, ...]:
-        z_TL, probs_TK, w13_E2FL, w2_ELF, order_R, place_R, hidden_R2F = ctx.saved_tensors
+        z_TL, probs_TK, w13_E2FL, w2_ELF, token_R, place_P, hidden_R2F = ctx.saved_tensors
         counts, F = ctx.counts, w2_ELF.shape[2]
         (T, K), L = probs_TK.shape, z_TL.shape[1]
         dtype, row_dtype = accumulation_dtype(z_TL), z_TL.dtype
-        token_R = order_R // K
         du_RL = du_TL.index_select(0, token_R)
-        dap_RF = du_RL.new_empty(T * K, F)
+        dap_RF = du_RL.new_empty(du_RL.shape[0], F)
         for e, (du, dap) in enumerate(zip(du_RL.split(counts), dap_RF.split(counts), strict=True)):
             torch.mm(du, w2_ELF[e].to(row_dtype), out=dap)
         a_RF, tanh_g, tanh_u, sigmoid = _situ(hidden_R2F[:, :F].to(dtype), hidden_R2F[:, F:].to(dtype))
-        p_R1 = probs_TK.reshape(-1).index_select(0, order_R).unsqueeze(1).to(dtype)
+        p_R1 = _spread(probs_TK, place_P, token_R.shape[0]).to(dtype)
         dp_R = (a_RF * dap_RF).sum(-1)
         dg_RF, dup_RF = _situ_backward(dap_RF * p_R1, tanh_g, tanh_u, sigmoid)
         dhidden_R2F = torch.cat([dg_RF, dup_RF], 1).to(row_dtype)
@@ -126,7 +146,7 @@ class Experts(torch.autograd.Function):
             torch.mm(dhidden, w13_E2FL[e], out=dz)
             torch.mm(dhidden.T, z, out=dw13_E2FL[e])
             torch.mm(du.T, ap, out=dw2_ELF[e])
-        dz_TL = dz_RL.index_select(0, place_R).view(T, K, L).to(dtype).sum(1).to(row_dtype)
-        dprobs_TK = dp_R.index_select(0, place_R).view(T, K).to(probs_TK.dtype)
+        dz_TL = dz_RL.index_select(0, place_P).view(T, K, L).to(dtype).sum(1).to(row_dtype)
+        dprobs_TK = dp_R.index_select(0, place_P).view(T, K).to(probs_TK.dtype)
         dw1_EFL, dw3_EFL = dw13_E2FL[:, :F].to(ctx.dtypes[0]), dw13_E2FL[:, F:].to(ctx.dtypes[1])
         return dz_TL, None, dprobs_TK, dw1_EFL, dw3_EFL, dw2_ELF.to(w2_ELF.dtype)

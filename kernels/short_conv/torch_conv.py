@@ -47,7 +47,7 @@ def _convolve(x_TC: Tensor, weight_C4: Tensor, borders: list[int], tails: Tensor
         pre_TC[tap:].addcmul_(inside_TC[:-tap], weight_C)
         if tails is not None:
             rows, places = _tail_rows(borders, tap)
-            pre_TC[rows] += tails[places] * weight_C
+            pre_TC[rows] = pre_TC[rows].addcmul_(tails[places], weight_C)  # rounds like the rows inside
     return pre_TC
 
 

@@ -1,0 +1,89 @@
+"""Shared by the operators' tests: poisoned buffers, seeded operands, relative errors of outputs and gradients."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+import torch
+from torch import Tensor
+
+Make = Callable[..., Tensor]
+Compare = Callable[..., None]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def poisoned() -> Iterator[None]:
+    """Fill every uninitialised buffer with NaN, and refuse operators that aren't deterministic."""
+    before = torch.get_deterministic_debug_mode(), torch.utils.deterministic.fill_uninitialized_memory
+    torch.set_deterministic_debug_mode("error")
+    torch.utils.deterministic.fill_uninitialized_memory = True
+    assert torch.empty(3).isnan().all()
+    yield
+    torch.set_deterministic_debug_mode(before[0])
+    torch.utils.deterministic.fill_uninitialized_memory = before[1]
+
+
+@pytest.fixture(scope="session")
+def make() -> Make:
+    """make(*shape, dtype=float64, scale=1, shift=0): normal values in a leaf that requires a gradient."""
+    generator = torch.Generator().manual_seed(20260)
+
+    def normal(*shape: int, dtype: torch.dtype = torch.float64, scale: float = 1.0, shift: float = 0.0) -> Tensor:
+        values = torch.randn(*shape, generator=generator, dtype=torch.float64) * scale + shift
+        return values.to(dtype).requires_grad_()
+
+    return normal
+
+
+def as_tuple(value: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
+    return (value,) if isinstance(value, Tensor) else tuple(value)
+
+
+def results(function: Callable[..., object], operands: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """Outputs and the gradients of a fixed random projection of the differentiable ones."""
+    leaves = [x.detach().clone().requires_grad_(x.is_floating_point()) for x in operands]
+    outputs = as_tuple(function(*leaves))
+    generator = torch.Generator().manual_seed(7)
+    total = torch.zeros((), dtype=torch.float64)
+    for output in outputs:
+        if output.requires_grad:
+            weight = torch.randn(output.shape, generator=generator, dtype=torch.float64)
+            total = total + (output.double() * weight).sum()
+    wanted = [leaf for leaf in leaves if leaf.requires_grad]
+    gradients = torch.autograd.grad(total, wanted, allow_unused=True)
+    return [o.detach() for o in outputs], [
+        torch.zeros_like(x) if g is None else g for g, x in zip(gradients, wanted, strict=True)
+    ]
+
+
+def relative(found: Tensor, expected: Tensor) -> float:
+    assert found.shape == expected.shape
+    if torch.equal(found.double(), expected.double()):
+        return 0.0
+    difference = (found.double() - expected.double()).norm()
+    return float(difference / expected.double().norm().clamp(min=1e-30))
+
+
+@pytest.fixture(scope="session")
+def compare() -> Compare:
+    """compare(fast, reference, operands, tolerance, gradient_tolerance): the reference runs in fp64 on equal values."""
+
+    def check(
+        fast: Callable[..., object], reference: Callable[..., object], operands: Sequence[Tensor],
+        tolerance: float = 1e-12, gradient_tolerance: float = 1e-11,
+    ) -> None:  # fmt: skip
+        found, found_gradients = results(fast, operands)
+        precise = [x.double() if x.is_floating_point() else x for x in operands]
+        expected, expected_gradients = results(reference, precise)
+        for i, (a, b) in enumerate(zip(found, expected, strict=True)):
+            assert relative(a, b) <= tolerance, f"output {i}: relative error {relative(a, b):.2e}"
+        for i, (a, b) in enumerate(zip(found_gradients, expected_gradients, strict=True)):
+            assert torch.isfinite(a).all(), f"gradient {i} is not finite"
+            assert relative(a, b) <= gradient_tolerance, f"gradient {i}: relative error {relative(a, b):.2e}"
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def borders() -> Callable[[Sequence[int]], Tensor]:
+    """borders(lengths) → cu_seqlens."""
+    return lambda lengths: torch.tensor([0, *lengths]).cumsum(0)

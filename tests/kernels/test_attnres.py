@@ -1,0 +1,65 @@
+"""Attention Residuals: definition, zero query, two phases."""
+
+import pytest
+import torch
+
+from trivium.kernels.attnres import attnres, attnres_reference, merge, phase_one
+
+T, D = 7, 12
+
+
+@pytest.mark.parametrize("sources", [1, 2, 5])
+def test_outputs_and_gradients_equal_the_definition(make, compare, sources):
+    operands = [make(T, D) for _ in range(sources)] + [make(D), make(D, scale=0.1, shift=1)]
+    compare(lambda *x: attnres(x[:-2], *x[-2:]), lambda *x: attnres_reference(x[:-2], *x[-2:]), operands)
+
+
+def test_a_stack_equals_a_list(make, compare):
+    compare(attnres, attnres_reference, [make(3, T, D), make(D), make(D)])
+
+
+def test_small_case_passes_gradcheck(make):
+    assert torch.autograd.gradcheck(
+        lambda a, b, q, g: attnres([a, b], q, g), [make(2, 3), make(2, 3), make(3), make(3)]
+    )
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-6), (torch.bfloat16, 1e-2)])
+def test_low_precision_stays_near_fp64(make, compare, dtype, tolerance):
+    operands = [make(20, 64, dtype=dtype) for _ in range(4)] + [make(64, dtype=torch.float32) for _ in range(2)]
+    compare(
+        lambda *x: attnres(x[:-2], *x[-2:]),
+        lambda *x: attnres_reference(x[:-2], *x[-2:]),
+        operands,
+        tolerance,
+        tolerance,
+    )
+
+
+def test_a_zero_query_gives_the_mean_bit_for_bit_and_the_query_learns(make):
+    stack = make(5, T, D, dtype=torch.float32).detach()
+    query, gamma = torch.zeros(D, requires_grad=True), torch.ones(D, requires_grad=True)
+    h = attnres(list(stack), query, gamma)
+    assert torch.equal(h, sum(stack) / 5)
+    dquery, dgamma = torch.autograd.grad(h.square().sum(), (query, gamma))
+    assert dquery.abs().max() > 0
+    assert dgamma.abs().max() == 0
+
+
+def test_two_phases_equal_one(make, compare):
+    queries, gammas = make(3, D), make(3, D)
+    bank, partials = make(4, T, D), make(3, T, D)
+
+    def two(bank, partials, queries, gammas):
+        most, total, weighted = phase_one(bank, queries, gammas)
+        return [merge(most[s], total[s], weighted[s], partials[s], queries[s], gammas[s]) for s in range(3)]
+
+    def one(bank, partials, queries, gammas):
+        return [attnres_reference([*bank, partials[s]], queries[s], gammas[s]) for s in range(3)]
+
+    compare(two, one, [bank, partials, queries, gammas])
+
+
+def test_large_logits_do_not_overflow(make):
+    h = attnres([make(T, D, dtype=torch.float32) for _ in range(3)], torch.full((D,), 1e4), torch.ones(D))
+    assert h.isfinite().all()

@@ -1,0 +1,61 @@
+"""The short convolution against its definition, over borders, with tails in and out."""
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trivium.kernels.short_conv import short_conv, short_conv_reference
+
+C = 5
+
+
+def with_tails(cu):
+    return (
+        lambda x, w, tail: short_conv(x, w, cu, initial_tail=tail, return_tail=True),
+        lambda x, w, tail: short_conv_reference(x, w, cu, initial_tail=tail),
+    )
+
+
+@settings(max_examples=25)
+@given(lengths=st.lists(st.integers(0, 9), min_size=1, max_size=6))
+def test_any_layout_equals_the_definition(make, compare, borders, lengths):
+    cu = borders(lengths)
+    compare(*with_tails(cu), [make(int(cu[-1]), C), make(C, 4), make(len(lengths), 3, C)])
+    compare(
+        lambda x, w: short_conv(x, w, cu), lambda x, w: short_conv_reference(x, w, cu)[0],
+        [make(int(cu[-1]), C), make(C, 4)],
+    )  # fmt: skip
+
+
+def test_small_case_passes_gradcheck(make, borders):
+    cu = borders([4, 0, 1, 2])
+    assert torch.autograd.gradcheck(with_tails(cu)[0], [make(7, 2), make(2, 4), make(4, 3, 2)])
+
+
+def test_low_precision_stays_near_fp64(make, compare, borders):
+    cu = borders([5, 0, 30])
+    for dtype, tolerance in ((torch.float32, 1e-6), (torch.bfloat16, 8e-3)):
+        x = [make(35, 8, dtype=dtype), make(8, 4, dtype=dtype), make(3, 3, 8, dtype=dtype)]
+        compare(*with_tails(cu), x, tolerance, tolerance)
+
+
+def test_nothing_leaks_over_a_border(make, borders):
+    x, w = make(12, 32, dtype=torch.float32), make(32, 4, dtype=torch.float32)
+    cu = borders([5, 7])
+    poisoned = x.detach().clone()
+    poisoned[:5] = torch.nan
+    assert torch.equal(short_conv(poisoned, w, cu)[5:], short_conv(x[5:], w, borders([7])))
+    y = short_conv(x, w, cu)
+    (gradient,) = torch.autograd.grad(y[5:].sum(), x)
+    assert gradient[:5].abs().max() == 0
+
+
+def test_token_by_token_with_tails_equals_one_pass_bit_for_bit(make, borders):
+    x, w = make(9, 32, dtype=torch.float32).detach(), make(32, 4, dtype=torch.float32).detach()
+    whole, final = short_conv(x, w, borders([9]), return_tail=True)
+    tail, parts = torch.zeros(1, 3, 32), []
+    for t in range(9):
+        y, tail = short_conv(x[t : t + 1], w, borders([1]), initial_tail=tail, return_tail=True)
+        parts.append(y)
+    assert torch.equal(torch.cat(parts), whole)
+    assert torch.equal(tail, final)
