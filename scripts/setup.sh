@@ -65,7 +65,9 @@ pip() { "$VENV/bin/python" -m pip "$@"; }
 
 pip_install() { # errors only: pip's warnings about a machine's own configuration are not ours to repeat
     pip install -qq --no-input --disable-pip-version-check --progress-bar off -c constraints.txt "$@" ||
-        die "pip could not install: $*" "mend what it says above (no network? disk full?), then run the same make command again"
+        die "pip could not install: $*" \
+            "pip says \`conflicting dependencies\` also when it can't find a version: no network? no build for this machine?" \
+            "mend it (disk full?), then run the same make command again"
 }
 
 key() { # what the environment depends on: these files, the interpreter, and where the checkout stands
