@@ -1,0 +1,99 @@
+"""Signatures of both engines against the true similarity, and what may never be compared."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivium.data.dedup.shingles import jaccard, shingles, words_of
+from trivium.data.dedup.signature import HEAD, band_keys, estimate, sign, sign_hashes, spec, values_of
+from trivium.errors import DigestError
+
+ENGINES = ("rensa", "datasketch")
+
+
+def made(engine="rensa", permutations=112, seed=1, ngram=5):
+    return spec(engine, permutations=permutations, seed=seed, ngram=ngram)
+
+
+@given(st.lists(st.sampled_from("abcd"), max_size=40), st.integers(2, 6))
+def test_shingles_are_the_distinct_ngrams(words, ngram):
+    expected = {tuple(words[i : i + ngram]) for i in range(len(words) - ngram + 1)}
+    assert len(shingles(words, ngram)) == len(expected)
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=30), st.lists(st.sampled_from("abc"), max_size=30))
+def test_jaccard_is_that_of_the_ngram_sets(a, b):
+    sets = [{tuple(words[i : i + 2]) for i in range(len(words) - 1)} for words in (a, b)]
+    union = len(sets[0] | sets[1])
+    expected = len(sets[0] & sets[1]) / union if union else 0.0
+    assert jaccard(shingles(a, 2), shingles(b, 2)) == pytest.approx(expected)
+
+
+def test_the_normaliser_ignores_case_width_and_punctuation():
+    assert words_of("Ｔｈｅ “Quick”—brown fox…") == ["the", "quick", "brown", "fox"]
+    assert words_of("naïve") == words_of("nai\u0308ve")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("similarity", [0.2, 0.5, 0.8])
+def test_estimates_lie_around_the_truth_within_theory(engine, similarity):
+    """200 pairs of random sets: mean error below 4 standard errors, spread as the binomial says (K = 112)."""
+    random = np.random.default_rng(7)
+    how, errors = made(engine), []
+    for _ in range(200):
+        shared = round(200 * 2 * similarity / (1 + similarity))
+        pool = random.integers(0, 2**63, size=400 - shared, dtype=np.uint64)
+        a, b = np.unique(pool[:200]), np.unique(np.concatenate([pool[:shared], pool[200:]]))
+        errors.append(estimate(sign_hashes(a, how), sign_hashes(b, how)) - jaccard(a, b))
+    theory = math.sqrt(similarity * (1 - similarity) / 112)
+    assert abs(np.mean(errors)) < 4 * theory / math.sqrt(200)
+    assert 0.6 * theory < np.std(errors) < 1.25 * theory
+
+
+def test_engines_agree_on_real_pages_within_theory():
+    folder = Path(__file__).parents[3] / "examples/web/python/faq"
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.html"))]
+    signatures = {engine: [sign(text, made(engine), min_words=20) for text in texts] for engine in ENGINES}
+    for i in range(len(texts)):
+        for j in range(i):
+            found = [estimate(signatures[engine][i], signatures[engine][j]) for engine in ENGINES]
+            truth = jaccard(shingles(words_of(texts[i]), 5), shingles(words_of(texts[j]), 5))
+            assert all(abs(value - truth) < 5 * math.sqrt(max(truth * (1 - truth), 0.02) / 112) for value in found)
+
+
+@pytest.mark.parametrize(
+    "other", [made("datasketch"), made(seed=2), made(ngram=4), made(permutations=128)], ids=lambda made: str(made)[:60]
+)
+def test_signatures_of_two_makes_are_refused(other):
+    text = "one two three four five six seven eight nine ten"
+    with pytest.raises(DigestError, match="two makes"):
+        estimate(sign(text, made(), min_words=5), sign(text, other, min_words=5))
+
+
+def test_a_change_of_the_normaliser_is_another_make():
+    changed = made().__class__(**{**{f: getattr(made(), f) for f in made().__struct_fields__}, "normaliser_version": 2})
+    assert changed.head != made().head
+    assert len(made().head) == HEAD
+
+
+def test_short_texts_have_no_signature():
+    assert sign("one two three", made(), min_words=20) == b""
+    assert sign("", made(), min_words=0) == b""
+    assert sign("one two three four", made(), min_words=4) == b""  # fewer words than an n-gram
+
+
+def test_bands_cover_the_values_once_and_know_their_number():
+    signature = sign(" ".join(map(str, range(100))), made(), min_words=5)
+    keys = band_keys(signature, 14, 8)
+    assert [key[0] for key in keys] == list(range(14))
+    assert len(set(keys)) == 14
+    assert len(values_of(signature)) == 112
+    changed = bytearray(signature)
+    changed[-1] ^= 1  # the last value belongs to the last band only
+    assert [a == b for a, b in zip(keys, band_keys(bytes(changed), 14, 8), strict=True)] == [True] * 13 + [False]
+    with pytest.raises(DigestError, match="no 20 bands"):
+        band_keys(signature, 20, 8)
