@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from trivium.data.records import Text
 from trivium.data.shards import Manifest, ShardSet, write_set
 from trivium.data.tokenizers import SPECIALS, Tokenizer
 from trivium.data.tokenizers.special import KIMI_PLACES, KIMI_RANKS, kimi_names
@@ -79,7 +81,16 @@ def test_han_runs_and_digits_are_pieces_of_their_own(own, ranked):
         assert joined.endswith(b"\xffin")
 
 
-@pytest.mark.parametrize("text", [" " * 300_000 + "x", "a" * 60_000, "你" * 60_000, "x \n" * 140_000])
+def test_no_merge_joins_han_and_latin_or_two_digits(tmp_path, base, texts):
+    document = msgspec.structs.replace(texts[0][0], segments=(Text(text="in你好in 2024年20 " * 400),))
+    write_set(tmp_path / "s", [(document, {})], base)
+    train([ShardSet.open(tmp_path / "s")], 300, tmp_path / "tok")
+    learned = [piece.decode("utf-8", "replace") for piece in Tokenizer.load(tmp_path / "tok").pieces[256:-15]]
+    assert any("你好" in piece for piece in learned)
+    assert not any(re.search(r"[a-z].*[^\x00-\x7f]|[^\x00-\x7f].*[a-z]|\d\d", piece) for piece in learned)
+
+
+@pytest.mark.parametrize("text", [" " * 1_000_000 + "x", "a" * 60_000, "你" * 60_000, "x \n" * 140_000])
 def test_very_long_runs_neither_crash_nor_stall(either, text):
     assert either.decode(either.encode(text)) == text
 
