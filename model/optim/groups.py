@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 RMS = 0.2  # of an update's entries, AdamW's usual size (Moonlight, section 2.2)
 
-Split = Literal["whole", "kda heads", "query heads", "key and value heads", "latent and extra", "experts", "qkv heads"]
+Split = Literal[
+    "whole", "kda heads", "query heads", "key and value heads", "latent and extra", "experts", "qkv heads", "qkv"
+]
 
 _LAYER = r"backbone\.(?:layers\.\d+|mtp\.layer)\."
 _VISION = r"vision\.blocks\.\d+\."
@@ -131,12 +133,11 @@ def group_of(
         )
     if rule.split is None or any(re.fullmatch(pattern, name) for pattern in adamw_also):
         return Group(name, shape, "adamw", "", (), rule.decay and len(shape) > 1)
-    split = rule.split if per_head else _whole(rule.split)
+    split = rule.split if per_head else _WHOLE.get(rule.split, "whole")
     return Group(name, shape, "muon", split, _blocks(split, shape, config), rule.decay)
 
 
-def _whole(split: Split) -> Split:
-    return split if split in ("experts", "qkv heads") else "whole"
+_WHOLE: dict[Split, Split] = {"experts": "experts", "qkv heads": "qkv"}  # several matrices in one tensor
 
 
 def _blocks(split: Split, shape: tuple[int, ...], config: "JointConfig") -> tuple[Blocks, ...]:
@@ -157,5 +158,7 @@ def _blocks(split: Split, shape: tuple[int, ...], config: "JointConfig") -> tupl
     elif split == "experts":
         count = int(shape[0])
     elif split == "qkv heads":
-        count = 3 * config.vision.heads if config.vision is not None else 3
+        count = 3 * (config.vision.heads if config.vision is not None else 1)
+    elif split == "qkv":
+        count = 3
     return (Blocks(0, rows, count, columns),)

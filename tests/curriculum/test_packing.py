@@ -25,7 +25,8 @@ def test_no_two_rows_would_fit_into_one(sizes: list[int]) -> None:
 
 
 def test_a_piece_goes_into_the_tightest_row_that_takes_it() -> None:
-    # 90 and 80 open rows; 20 fits the room of both (10 does not): the row of 80 has exactly 20 left.
+    # 40 fits both rows, with 40 and 50 tokens of room: the first is left full.
+    assert pack([60, 50, 40], [0, 0, 0], context=100, patch_budget=0) == [[0, 2], [1]]
     assert pack([90, 80, 20, 10], [0, 0, 0, 0], context=100, patch_budget=0) == [[0, 3], [1, 2]]
 
 

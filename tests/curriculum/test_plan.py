@@ -251,3 +251,12 @@ def test_golden_rows(mixed, make_schedule) -> None:
     for step, _ in plan.rows():
         sums.update(repr([[(p.corpus, p.record, p.start, p.stop) for p in r.pieces] for r in step.rows]).encode())
     assert (plan.steps, sums.hexdigest()[:16]) == (36, "0ce5e79ae1922d46")
+
+
+def test_another_epoch_has_another_order(make_catalogue, make_schedule) -> None:
+    catalogues = {"web": make_catalogue("web", [100] * 60)}
+    stage = {"context": 100, "rows": 1, "tokens": 12_000, "mixture": {"web": 1}}
+    plan = Plan.open(make_schedule([stage], window=1), catalogues)
+    order = [step.rows[0].pieces[0].record for step, _ in plan.rows()]
+    assert sorted(order[:60]) == sorted(order[60:]) == list(range(60))
+    assert order[:60] != order[60:]
