@@ -16,6 +16,7 @@ def typecheck(tree: Path) -> tuple[int, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_tree_is_clean_and_a_wrong_call_from_curriculum_into_data_is_not(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     code = "import sys; from pathlib import Path; import tree; tree.copy(Path(sys.argv[1]))"
