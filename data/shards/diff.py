@@ -14,7 +14,6 @@ from trivium.data.records import Document
 from trivium.data.shards import names
 from trivium.data.shards.manifest import Manifest
 from trivium.data.shards.reader import ShardSet, read_rejects
-from trivium.errors import ShardError
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,37 +44,48 @@ def diff(a: Path, b: Path) -> Difference:
     first, second = ShardSet.open(a), ShardSet.open(b)
     keys = _manifest_keys(first.manifest, second.manifest)
     files = _file_names(first, second)
-    left, right = _by_source(first), _by_source(second)
-    added = [_lost(second, right[key], first) for key in sorted(right.keys() - left.keys())]
-    gone = [_lost(first, left[key], second) for key in sorted(left.keys() - right.keys())]
-    changed = []
-    for key in sorted(left.keys() & right.keys()):
-        one, two = first.entries.id[left[key]], second.entries.id[right[key]]
-        before, after = first.members(left[key]), second.members(right[key])
-        if one == two and before == after and _same(first, left[key], second, right[key]):
-            continue
-        changed.append(_change(first.read(left[key]), second.read(right[key])))
     counts = (len(first), len(second))
-    identical = not (keys or files or added or gone or changed)
-    return Difference(identical, added, gone, changed, keys, files, counts)
+    if not (keys or files):
+        return Difference(True, [], [], [], [], [], counts)
+    left, right = _by_source(first), _by_source(second)
+    added, gone, changed = [], [], []
+    for key in sorted(left.keys() | right.keys()):
+        pairs, only_left, only_right = _match(first, left.get(key, []), second, right.get(key, []))
+        changed += [_change(first.read(one), second.read(two)) for one, two in pairs]
+        gone += [_lost(first, one, second) for one in only_left]
+        added += [_lost(second, two, first) for two in only_right]
+    return Difference(False, added, gone, changed, keys, files, counts)
 
 
 def _manifest_keys(a: Manifest, b: Manifest) -> list[str]:
     return [f.name for f in msgspec.structs.fields(Manifest) if getattr(a, f.name) != getattr(b, f.name)]
 
 
-def _by_source(shards: ShardSet) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for number, key in enumerate(shards.entries.source_id):
-        if key in found:
-            one, two = shards.entries.id[found[str(key)]], shards.entries.id[number]
-            raise ShardError(f"{shards.folder}: records {one} and {two} have one source_id {key}; build the set again")
-        found[str(key)] = number
+def _by_source(shards: ShardSet) -> dict[str, list[int]]:
+    """Record numbers by source_id, by id; one source may have given several records."""
+    found: dict[str, list[int]] = {}
+    for number in sorted(range(len(shards)), key=lambda at: str(shards.entries.id[at])):
+        found.setdefault(str(shards.entries.source_id[number]), []).append(number)
     return found
 
 
+def _match(
+    a: ShardSet, left: list[int], b: ShardSet, right: list[int]
+) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+    """Pairs of one source's records that differ, and what has no partner. Equal ids pair first, then by order."""
+    by_id = {str(b.entries.id[two]): two for two in right}
+    equal = [(one, by_id[str(a.entries.id[one])]) for one in left if str(a.entries.id[one]) in by_id]
+    taken, given = {one for one, _ in equal}, {two for _, two in equal}
+    left, right = [one for one in left if one not in taken], [two for two in right if two not in given]
+    pairs = [(one, two) for one, two in equal if not _same(a, one, b, two)]
+    pairs += zip(left, right, strict=False)
+    return pairs, left[len(right) :], right[len(left) :]
+
+
 def _same(a: ShardSet, one: int, b: ShardSet, two: int) -> bool:
-    return all(a.read_media(one, name) == b.read_media(two, name) for name in a.members(one))
+    return a.members(one) == b.members(two) and all(
+        a.read_media(one, name) == b.read_media(two, name) for name in a.members(one)
+    )
 
 
 def _file_names(a: ShardSet, b: ShardSet) -> list[str]:

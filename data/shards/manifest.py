@@ -184,7 +184,11 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
         ) from None
     except OSError as error:
         raise ShardError(f"{path}: can't be read ({error.strerror}); mend its permissions or copy it again") from None
-    return parse(payload, Manifest, path), hashlib.sha256(payload).hexdigest()
+    manifest = parse(payload, Manifest, path)
+    for info in manifest.shards:
+        if not names.SHARD.fullmatch(info.name):  # a name with folders would lead out of the set
+            raise ShardError(f"{path}: {info.name!r} is no shard name; copy the file again, or build the set again")
+    return manifest, hashlib.sha256(payload).hexdigest()
 
 
 def begin(folder: Path) -> None:

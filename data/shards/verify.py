@@ -99,9 +99,6 @@ def _scan_tar(path: Path, manifest: Manifest | None, report: Report) -> list[Sca
 
 def _verify_shard(folder: Path, info: ShardInfo, manifest: Manifest, report: Report) -> None:
     path = folder / names.SHARDS / info.name
-    if not names.SHARD.fullmatch(info.name):
-        report.problems.append(f"{folder / names.MANIFEST}: {info.name!r} is no shard name; build the set again")
-        return
     try:
         digest = _sha256(path)
         if digest != info.sha256:

@@ -42,6 +42,21 @@ def test_names_added_gone_and_changed_with_the_step(tmp_path, texts, base):
     assert {"shards", "rejects"} <= set(found.manifest)
 
 
+def test_one_source_may_give_several_records(tmp_path, texts, base):
+    document, _ = texts[0]
+    family = [
+        finish(msgspec.structs.replace(document, segments=(msgspec.structs.replace(document.segments[0], text=t),)), {})
+        for t in ("one", "two", "three")
+    ]
+    write_set(tmp_path / "a", [(one, {}) for one in family[:2]], base)
+    write_set(tmp_path / "b", [(one, {}) for one in family[1:]], base)
+    write_set(tmp_path / "c", [(one, {}) for one in family], base)
+    found = diff(tmp_path / "a", tmp_path / "b")
+    assert (len(found.changed), found.added, found.gone) == (1, [], [])
+    found = diff(tmp_path / "a", tmp_path / "c")
+    assert (found.changed, len(found.added), found.gone) == ([], 1, [])
+
+
 def test_a_change_of_media_alone_is_seen(tmp_path, pictures, base):
     document, media = pictures[0]
     write_set(tmp_path / "a", [(document, media)], base)

@@ -9,6 +9,8 @@ import tarfile
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from trivium.data.records import encode
 from trivium.data.shards import ShardSet, write_set
@@ -134,6 +136,25 @@ def test_any_flipped_bit_is_found(folder, part):
     problems = verify(folder).problems
     assert any(name in problem and "sha256" in problem for problem in problems)
     assert len(problems) > 1 or part == "payload"
+
+
+def test_any_changed_byte_is_found_and_nothing_else_is_raised(folder):
+    name = "licences-all-00000"
+    paths = [folder / "shards" / f"{name}.tar", folder / "shards" / f"{name}.idx.json", folder / "manifest.json"]
+    whole = [path.read_bytes() for path in paths]
+
+    @given(which=st.integers(0, 2), place=st.floats(0, 1, exclude_max=True), byte=st.integers(1, 255))
+    @settings(max_examples=40)
+    def law(which, place, byte):
+        raw = bytearray(whole[which])
+        raw[int(place * len(raw))] ^= byte
+        paths[which].write_bytes(raw)
+        problems = verify(folder).problems
+        paths[which].write_bytes(whole[which])
+        assert problems or which == 2  # a manifest may be changed to another that fits as well
+
+    law()
+    assert verify(folder).problems == []
 
 
 def test_truncation_is_found(folder):

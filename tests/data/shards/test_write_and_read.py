@@ -154,6 +154,11 @@ def edit_manifest(folder, **values):
     path.write_bytes(msgspec.json.encode(msgspec.json.decode(path.read_bytes()) | values))
 
 
+def edit_shard(folder, **values):
+    shards = msgspec.json.decode((folder / "manifest.json").read_bytes())["shards"]
+    edit_manifest(folder, shards=[shards[0] | values, *shards[1:]])
+
+
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
@@ -164,6 +169,7 @@ def edit_manifest(folder, **values):
         (lambda f, n: edit_manifest(f, version=9), r"manifest\.json: .*version 9.*reads .*version 1"),
         (lambda f, n: (f / "manifest.json").write_bytes(b"{"), r"manifest\.json: damaged"),
         (lambda f, n: edit_manifest(f, surprise=1), r"manifest\.json: damaged .*surprise"),
+        (lambda f, n: edit_shard(f, name="../../x-all-00000.tar"), r"manifest\.json: '\.\./\.\./x-all.*no shard name"),
         (lambda f, n: (f / "manifest.json").unlink(), r"no manifest\.json; .*run it again"),
     ],
 )
