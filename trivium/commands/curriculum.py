@@ -87,7 +87,7 @@ def rows(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Lists which documents form which rows, from the first step of a stage on."""
-    from itertools import islice
+    from itertools import islice, takewhile
 
     from trivium.commands import curriculum_tables
     from trivium.console import emit_json
@@ -98,7 +98,7 @@ def rows(
         number = plan.schedule.stage_index(stage)
     except ValueError as error:
         raise UsageError(f"--stage: {error}") from None
-    steps = (step for step, _ in plan.rows(plan.start(number)) if step.stage == number)
+    steps = takewhile(lambda step: step.stage == number, (step for step, _ in plan.rows(plan.start(number))))
     found = list(islice(((step.step, row) for step in steps for row in step.rows), limit))
     lines = curriculum_tables.row_facts(plan, found)
     if as_json:
