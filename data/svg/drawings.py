@@ -22,7 +22,7 @@ class DrawingRules(Strict, frozen=True, kw_only=True):
 
     canvas: Annotated[int, Meta(ge=16, le=1024)] = 64
     cells: Annotated[int, Meta(ge=2, le=16)] = 4
-    radii: tuple[int, ...] = (4, 6, 8)
+    radii: tuple[int, ...] = (5, 8)
     most: Annotated[int, Meta(ge=1, le=4)] = 3  # shapes in a drawing
     colors: tuple[str, ...] = COLORS
     shapes: tuple[Shape, ...] = ("circle", "square", "triangle", "diamond")
@@ -65,8 +65,7 @@ def _element(shape: str, x: int, y: int, r: int, color: str) -> str:
     if shape == "circle":
         return f'<circle cx="{x}" cy="{y}" r="{r}" {fill}'
     if shape == "square":
-        corner = "".join(f' {name}="{at}"' for name, at in (("x", x - r), ("y", y - r)) if at)
-        return f'<rect{corner} width="{2 * r}" height="{2 * r}" {fill}'
+        return f'<rect x="{x - r}" y="{y - r}" width="{2 * r}" height="{2 * r}" {fill}'
     points = [(x, y - r), (x + r, y + r), (x - r, y + r)]
     if shape == "diamond":
         points = [(x, y - r), (x + r, y), (x, y + r), (x - r, y)]

@@ -64,9 +64,9 @@ class Canoniser:
         return self._canvas
 
     def _visit(self, node: Node, decimals: int) -> None:
-        if node.tag == "a":
+        if node.tag == "a":  # a link is never followed, and nothing is drawn of it
             node.tag = "g"
-            node.attributes.pop("href", None)
+            _refuse_javascript(node, node.attributes.pop("href", ""))
         if node.tag in HIDDEN:
             decimals = min(8, decimals + 1)  # it may be drawn larger by whoever refers to it
         inner = decimals
@@ -156,8 +156,7 @@ class Canoniser:
             return text
         if node.tag == "image" and text[:5].lower() == "data:":
             return embedded.canonical(text, self.policy.max_image_bytes)
-        if text[:11].lower().replace(" ", "").startswith("javascript:"):
-            raise SvgRefusedError("script", f"{node.tag} with href {text[:60]!r}")
+        _refuse_javascript(node, text)
         if self.policy.external == "reject" and text:
             raise SvgRefusedError("external_reference", f"{node.tag} with href {text[:80]!r}")
         return ""
@@ -206,6 +205,11 @@ class Canoniser:
             size = [significant(side) for side in box[2:]]
         kept = {"width": size[0], "height": size[1], "viewBox": " ".join(significant(v) for v in box)}
         return {**kept, "preserveAspectRatio": aspect} if shaped and aspect else kept
+
+
+def _refuse_javascript(node: Node, href: str) -> None:
+    if "".join(href.split()).lower().startswith("javascript:"):
+        raise SvgRefusedError("script", f"{node.tag} with href {href[:60]!r}")
 
 
 def _relative_to_box(node: Node) -> bool:

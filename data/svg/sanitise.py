@@ -63,16 +63,25 @@ def sanitise(payload: bytes, policy: SvgPolicy) -> CleanSvg:
 
 def write(root: Node) -> str:
     """One element a line, no indentation, attributes in a fixed order."""
-    return f'<svg xmlns="{SVG}"' + _write(root)[len("<svg") :]
+    out: list[str] = []
+    _write(root, out)
+    return f'<svg xmlns="{SVG}"' + "".join(out)[len("<svg") :]
 
 
-def _write(node: Node) -> str:
+def _write(node: Node, out: list[str]) -> None:
     head = "".join(f' {name}="{_escape(node.attributes[name])}"' for name in own_order(node))
     if not node.children:
-        return f"<{node.tag}{head}/>"
+        out.append(f"<{node.tag}{head}/>")
+        return
     gap = "" if node.tag in TEXT_ELEMENTS else "\n"
-    inner = gap.join(_escape(child) if isinstance(child, str) else _write(child) for child in node.children)
-    return f"<{node.tag}{head}>{gap}{inner}{gap}</{node.tag}>"
+    out.append(f"<{node.tag}{head}>{gap}")
+    for child in node.children:
+        if isinstance(child, str):
+            out.append(_escape(child))
+        else:
+            _write(child, out)
+        out.append(gap)
+    out.append(f"</{node.tag}>")
 
 
 def _escape(text: str) -> str:

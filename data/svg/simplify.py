@@ -36,7 +36,7 @@ def _clean(node: Node, used: set[int], inherited: frozenset[str], *, shown: bool
         _clean(child, used, below, shown=shown)
         if child.tag == "g" and not child.attributes:
             children += child.children
-        elif not _useless(child, used, shown=shown):
+        elif not _useless(child, used, below, shown=shown):
             children.append(child)
     node.children = children
 
@@ -47,6 +47,7 @@ def _drop_defaults(node: Node, inherited: frozenset[str]) -> None:
         rule = PROPERTIES.get(name)
         if rule is not None and attributes[name] == rule[1] and not (rule[2] and name in inherited):
             del attributes[name]
+    attributes.pop("clip-rule", None)  # outside a clipPath it says nothing
     if node.tag not in SHAPES:
         return
     if attributes.get("stroke", "none" if "stroke" not in inherited else "") == "none":
@@ -57,7 +58,7 @@ def _drop_defaults(node: Node, inherited: frozenset[str]) -> None:
             attributes.pop(name, None)
 
 
-def _useless(node: Node, used: set[int], *, shown: bool) -> bool:
+def _useless(node: Node, used: set[int], inherited: frozenset[str], *, shown: bool) -> bool:
     if any(id(inner) in used for inner in node.walk()):
         return False
     if node.tag in HIDDEN:
@@ -69,9 +70,9 @@ def _useless(node: Node, used: set[int], *, shown: bool) -> bool:
         or any(node.attributes.get(name, "0") in ("", "0", "none") for name in _NEEDED.get(node.tag, ()))
     ):
         return True
-    painted = node.attributes.get("fill") != "none" or node.attributes.get("stroke", "") != "none"
-    no_stroke = "stroke" not in node.attributes
-    return shown and node.tag in SHAPES and not painted and not no_stroke and not _marked(node)
+    unfilled = node.attributes.get("fill") == "none"
+    unstroked = node.attributes.get("stroke", "" if "stroke" in inherited else "none") == "none"
+    return shown and node.tag in SHAPES and unfilled and unstroked and not _marked(node)
 
 
 def _marked(node: Node) -> bool:

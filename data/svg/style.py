@@ -20,6 +20,8 @@ _PLAIN = re.compile(r"[^\"'\\/@(){}\[\]!]*\Z")
 _SELECTOR = re.compile(r"(?P<type>\*|[A-Za-z][\w-]*)?(?P<rest>(?:[.#][\w-]+)*)\Z")
 _REFERENCE = re.compile(r"url\(\s*(['\"]?)#([^'\"()\s]+)\1\s*\)\s*(.*)\Z", re.DOTALL)
 _FAMILY = re.compile(r"[\w ,.'-]{1,200}\Z")
+_BRACKET = re.compile(r"[()\[\]{}]")
+_DEEPEST_BRACKETS = 32
 _MOST_MATCHES = 1_000_000  # rules times elements
 Declaration = tuple[str, str, bool]  # property, value, important
 
@@ -40,7 +42,7 @@ def read_sheets(sheets: list[str], elements: int, policy: SvgPolicy) -> list[Rul
     """The rules of all style sheets in order of rising precedence. Raises SvgRefusedError."""
     rules: list[Rule] = []
     for sheet in sheets:
-        for part in _guarded(tinycss2.parse_stylesheet, sheet, skip_comments=True, skip_whitespace=True):
+        for part in tinycss2.parse_stylesheet(_shallow(sheet), skip_comments=True, skip_whitespace=True):
             if part.type == "qualified-rule":
                 rules += _rules(part, policy)
             elif part.type == "at-rule" and not (part.lower_at_keyword == "import" and policy.external == "drop"):
@@ -78,7 +80,7 @@ def declarations(text: str, policy: SvgPolicy) -> list[Declaration]:
     if _PLAIN.match(text):
         pairs = (part.partition(":") for part in text.split(";"))
         return [(name.strip().lower(), value.strip(), False) for name, _, value in pairs if value.strip()]
-    return list(_from_tokens(_guarded(tinycss2.parse_declaration_list, text, skip_comments=True), policy))
+    return list(_from_tokens(tinycss2.parse_declaration_list(_shallow(text), skip_comments=True), policy))
 
 
 def _from_tokens(parts: list[Any], policy: SvgPolicy) -> Iterator[Declaration]:
@@ -110,7 +112,7 @@ def _leaves(tokens: list[Any]) -> bool:
 
 
 def _rules(part: Any, policy: SvgPolicy) -> Iterator[Rule]:
-    block = tuple(_from_tokens(_guarded(tinycss2.parse_declaration_list, part.content, skip_comments=True), policy))
+    block = tuple(_from_tokens(tinycss2.parse_declaration_list(part.content, skip_comments=True), policy))
     for text in tinycss2.serialize(part.prelude).split(","):
         match = _SELECTOR.match(text.strip())
         if match is None or not match[0]:
@@ -122,12 +124,14 @@ def _rules(part: Any, policy: SvgPolicy) -> Iterator[Rule]:
         yield Rule(kind, classes, ids[0] if ids else "", (len(ids), len(classes), bool(kind)), block)
 
 
-def _guarded(parser: Any, text: Any, **options: bool) -> list[Any]:
-    try:
-        parsed: list[Any] = parser(text, **options)
-    except RecursionError:
-        raise SvgRefusedError("bad_css", "brackets nested too deep") from None
-    return parsed
+def _shallow(text: str) -> str:
+    """The text itself, unless its brackets nest deeper than any real style does: the CSS library recurses."""
+    depth = 0
+    for bracket in _BRACKET.findall(text):
+        depth += 1 if bracket in "([{" else -1
+        if depth > _DEEPEST_BRACKETS:
+            raise SvgRefusedError("bad_css", f"brackets nested deeper than {_DEEPEST_BRACKETS}")
+    return text
 
 
 def value(name: str, text: str, decimals: int, policy: SvgPolicy) -> str:

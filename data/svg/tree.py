@@ -16,6 +16,7 @@ from trivium.data.svg.vocabulary import ACTIVE, ELEMENTS, NAMELESS, TEXT_ELEMENT
 
 SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
+_XHTML = "http://www.w3.org/1999/xhtml"
 
 
 @dataclass(slots=True)
@@ -31,9 +32,11 @@ class Node:
 
     def walk(self) -> Iterator["Node"]:
         """This element and all below it, in document order."""
-        yield self
-        for child in self.elements():
-            yield from child.walk()
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(list(node.elements())))
 
 
 @dataclass(slots=True)
@@ -101,16 +104,15 @@ class _Builder:
             if name != "svg" or namespace not in ("", SVG):
                 raise SvgRefusedError("not_svg", f"the root element is {tag[:80]!r}")
             self._namespace = namespace
-        node = None
-        if namespace == self._namespace:
-            node = self._node(name, attributes)
-        else:
+        parent = self._stack[-1] if self._stack else None
+        node: Node | None = None
+        if namespace != self._namespace:
             self._foreign(namespace, name)
-        if self._stack and self._stack[-1] is None:
-            node = None
-        if node is not None and self._stack:
-            parent = self._stack[-1]
-            assert parent is not None
+        elif self._stack and (parent is None or parent.tag in NAMELESS):
+            self._refuse_active(name)
+        else:
+            node = self._node(name, attributes)
+        if node is not None and parent is not None:
             parent.children.append(node)
         elif node is not None:
             self.root = node
@@ -142,9 +144,7 @@ class _Builder:
         pass
 
     def _node(self, name: str, attributes: dict[str, str]) -> Node | None:
-        if name in ACTIVE:
-            if self.policy.active == "reject":
-                raise SvgRefusedError(ACTIVE[name], f"an element <{name}>")
+        if self._refuse_active(name):
             return None
         if name in TEXT_ELEMENTS and not self.policy.text:
             raise SvgRefusedError("text", f"an element <{name}>, drawn with whatever fonts a machine has")
@@ -152,9 +152,15 @@ class _Builder:
             raise SvgRefusedError("unsupported_element", f"an element <{name[:80]}>")
         return Node(name, self._attributes(attributes))
 
+    def _refuse_active(self, name: str) -> bool:
+        """True when the policy drops this active element."""
+        if name in ACTIVE and self.policy.active == "reject":
+            raise SvgRefusedError(ACTIVE[name], f"an element <{name}>")
+        return name in ACTIVE
+
     def _foreign(self, namespace: str, name: str) -> None:
-        if namespace == "http://www.w3.org/1999/xhtml" and name in ("script", "iframe", "object", "embed"):
-            self._node("script", {})
+        if namespace == _XHTML and name in ("script", "iframe", "object", "embed"):
+            self._refuse_active("script")
 
     def _attributes(self, attributes: dict[str, str]) -> dict[str, str]:
         kept: dict[str, str] = {}

@@ -1,0 +1,158 @@
+"""Every hostile file is refused with its reason, in time, and nothing is fetched: by the sanitiser, by the guard."""
+
+import runpy
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trivium.data.guard import Guard, Limits, sandbox
+from trivium.data.shards import ShardSet
+from trivium.data.stage import Drop
+from trivium.data.svg.policy import SvgPolicy, SvgRefusedError
+from trivium.data.svg.sanitise import sanitise
+from trivium.errors import GuardError
+
+HERE = Path(__file__).parent
+SET: dict[str, Any] = runpy.run_path(str(HERE / "svg_cases.py"))
+NAMES = sorted(SET["cases"]("http://127.0.0.1:9"))
+EXPECTED_S = 1.0  # what a file may take on a slow machine; tests allow ten times that
+
+
+class Listener:
+    """A server that notes who connects."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.connections = 0
+        self.web = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            self.connections += 1
+            connection.close()
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join()
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    server = Listener()
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sanitiser_refuses_with_its_reason_in_time(name: str, listener: Listener) -> None:
+    payload, reason = SET["cases"](listener.web)[name]
+    began = time.monotonic()
+    with pytest.raises(SvgRefusedError) as caught:
+        sanitise(payload, SvgPolicy())
+    assert caught.value.reason == reason, str(caught.value)
+    assert time.monotonic() - began < 10 * EXPECTED_S
+    assert listener.connections == 0
+
+
+def test_the_listener_would_notice(listener: Listener) -> None:
+    with socket.create_connection(("127.0.0.1", int(listener.web.rpartition(":")[2]))) as connection:
+        connection.recv(1)
+    assert listener.connections == 1
+
+
+def test_dropping_instead_of_rejecting_leaves_nothing_active_or_external(listener: Listener) -> None:
+    policy = SvgPolicy(active="drop", external="drop")
+    made = {**SET["active_cases"](listener.web), **SET["reference_cases"](listener.web)}
+    kept = 0
+    for payload, _ in made.values():
+        try:
+            text = sanitise(payload, policy).text
+        except SvgRefusedError:
+            continue
+        kept += 1
+        for trace in ("127.0.0.1", "script", " on", "foreign", "animate", "passwd", "import"):
+            assert trace not in text.lower()
+    assert kept > len(made) / 2
+    assert listener.connections == 0
+
+
+@pytest.mark.slow
+def test_the_guard_fetches_nothing_even_when_the_sanitiser_is_bypassed(listener: Listener) -> None:
+    limits = Limits(wall_seconds=1, cpu_seconds=5)
+    outcomes: dict[str, str] = {}
+    with Guard("unsafe_tasks:draw_anything", limits, extra=[HERE]) as guard:
+        for name, (payload, _) in SET["cases"](listener.web).items():
+            began = time.monotonic()
+            try:
+                guard.call(payload, int)
+                outcomes[name] = "done"
+            except GuardError as error:
+                outcomes[name] = error.reason
+            assert time.monotonic() - began < 10 * limits.wall_seconds + limits.start_seconds
+    assert listener.connections == 0
+    assert set(outcomes.values()) <= {"done", "timeout", "memory", "crashed", "refused"}
+    assert any(outcome != "done" for outcome in outcomes.values()), "the set no longer troubles the engines"
+
+
+def test_a_direct_fetch_fails_in_the_guard(listener: Listener) -> None:
+    with Guard("unsafe_tasks:fetch", Limits(), extra=[HERE]) as guard:
+        with pytest.raises(GuardError) as caught:
+            guard.call(listener.web, int)
+        assert caught.value.reason == "refused"
+        if sandbox().strong:
+            with pytest.raises(GuardError, match="No such file"):
+                guard.call("file:///etc/passwd", int)
+    assert listener.connections == 0
+
+
+def test_a_build_over_the_set_ends_with_a_reason_for_every_file(tmp_path: Path, listener: Listener) -> None:
+    from trivium.data.config import from_mapping
+    from trivium.pipelines.beam import parse_options
+    from trivium.pipelines.corpora.driver import build
+    from trivium.pipelines.corpora.recipe import Recipe
+
+    hostile = tmp_path / "hostile"
+    hostile.mkdir()
+    reasons = SET["write"](hostile, listener.web)
+    (hostile / "good.svg").write_bytes(SET["svg"](SET["CIRCLE"]))
+    raw = {
+        "version": 1,
+        "corpus": "hostile",
+        "domain": "visual-coding",
+        "sources": [{"kind": "svg_folder", "name": "hostile", "path": "hostile", "license": "none"}],
+        "stages": [{"kind": "svg_sanitize"}, {"kind": "exact_dedup"}, {"kind": "svg_render", "pixels": 28}],
+        "error_budget": 0.0,
+    }
+    began = time.monotonic()
+    manifest = build(from_mapping(raw, Recipe, name="recipe"), tmp_path, tmp_path / "out", parse_options([]))
+    assert time.monotonic() - began < 120
+    assert manifest.records == 1
+    assert manifest.rejects == len(reasons)
+    assert sum(sum(stage.dropped.values()) for stage in manifest.funnel) == len(reasons)
+    drops = {drop.address: drop for drop in _rejects(tmp_path / "out")}
+    assert {address: drop.reason for address, drop in drops.items()} == reasons
+    assert not any(drop.error for drop in drops.values())
+    document, media = ShardSet.open(tmp_path / "out").read(0)
+    assert document.meta.address == "good.svg"
+    assert media["i0.png"].startswith(b"\x89PNG")
+    assert listener.connections == 0
+
+
+def _rejects(out: Path) -> Iterator[Drop]:
+    import msgspec
+
+    for file in sorted((out / "rejects").glob("*.jsonl")):
+        for line in file.read_bytes().splitlines():
+            yield msgspec.json.decode(line, type=Drop)
