@@ -16,6 +16,10 @@ from trivium.data.stage import Draft, Drop, Item, Outcome, Raw, StageConfig, ref
 from trivium.data.text.charset import decode_page
 from trivium.data.text.depth import nesting_bound
 
+_BODY = re.compile(r"<body\b[^>]*>", re.IGNORECASE)
+# The library takes any list less than three elements below the body for navigation and drops it; real articles on
+# plain pages have theirs there. Lists of links are still recognised.
+_DEEPER = r"\g<0><div><div><div>"
 _BLANKS = re.compile(r"\n{3,}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\ufeff]")
 
@@ -60,7 +64,7 @@ class ExtractHtml:
         page, _ = decode_page(raw.body, raw.mime)
         if nesting_bound(page, self.config.max_depth) > self.config.max_depth:
             return refuse(raw, self.name, "too_deep", f"more than {self.config.max_depth:,} nested elements")
-        tree = HTMLTree.parse(page)
+        tree = HTMLTree.parse(_BODY.sub(_DEEPER, page, count=1))
         text = extract_plain_text(
             tree, preserve_formatting=True, main_content=True, alt_texts=False, skip_elements=list(self.config.skip)
         )

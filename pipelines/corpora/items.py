@@ -16,6 +16,8 @@ from typing import Any
 import apache_beam as beam
 import msgspec
 from apache_beam.metrics import Metrics
+from apache_beam.options.pipeline_options import DirectOptions
+from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
 from trivium.data.dedup.near import NearDedup
 from trivium.data.dedup.signature import Spec, sign, spec
@@ -198,13 +200,17 @@ class Tally:
 
 def lines(pipeline: beam.Pipeline, paths: Iterable[Path], label: str) -> beam.PCollection:
     """The lines of many files, spread over all workers."""
-    return (
-        pipeline
-        | f"{label}: names" >> beam.Create([str(path) for path in paths])
-        | f"{label}: spread names" >> beam.Reshuffle()
-        | f"{label}: lines" >> beam.ParDo(ReadLines())
-        | f"{label}: spread lines" >> beam.Reshuffle()
-    )
+    names = pipeline | f"{label}: names" >> beam.Create([str(path) for path in paths])
+    return spread(spread(names, f"{label}: spread names") | f"{label}: lines" >> beam.ParDo(ReadLines()), label)
+
+
+def spread(collection: beam.PCollection, label: str) -> beam.PCollection:
+    """A reshuffle, so that all workers share what few made; nothing when this process is the only worker."""
+    pipeline = collection.pipeline
+    direct = pipeline.options.view_as(DirectOptions)
+    if isinstance(pipeline.runner, FnApiRunner) and direct.direct_num_workers == 1:
+        return collection
+    return collection | f"{label}: spread" >> beam.Reshuffle()
 
 
 def write(collection: beam.PCollection, folder: Path, name: str) -> None:
@@ -226,7 +232,7 @@ class ItemGraph:
         drops = []
         if not self._from_refs:
             split = items | "split" >> beam.ParDo(SplitPlaces(self._job)).with_outputs(DROPS, main="items")
-            items = split.items | "spread items" >> beam.Reshuffle()
+            items = spread(split.items, "items")
             drops.append(split[DROPS])
         ran = items | "stages" >> beam.ParDo(RunStages(self._job, self._from_refs)).with_outputs(DROPS, main="refs")
         drops.append(ran[DROPS])

@@ -6,6 +6,7 @@ workers share one archive. A damaged stretch becomes one reject and the walk goe
 
 import contextlib
 import io
+import os
 import re
 import zlib
 from collections.abc import Iterator
@@ -50,7 +51,7 @@ class Warc(Source, kw_only=True, tag="warc"):
             while start is not None:
                 try:
                     for record, offset in _records(file, start):
-                        if offset <= last:
+                        if offset <= last or not os.pread(file.fileno(), 8, offset).startswith(_MAGIC):
                             yield self.drop(
                                 f"{place.address}@{offset}",
                                 "not_seekable",

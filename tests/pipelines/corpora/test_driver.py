@@ -1,0 +1,190 @@
+"""Whole builds of a small real corpus: what is kept, that nothing is lost, and that every byte repeats."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from trivium.data.config import digest
+from trivium.data.shards import ShardSet, read_manifest, read_rejects
+from trivium.data.shards.diff import diff
+from trivium.data.shards.verify import verify
+from trivium.errors import BuildError
+from trivium.pipelines.beam import parse_options
+from trivium.pipelines.corpora.driver import cut
+
+GOLDEN = Path(__file__).parents[2] / "golden/web-small.json"
+TWO = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
+
+
+def sums(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def documents(folder: Path):
+    shards = ShardSet.open(folder)
+    return [shards.read(number)[0] for number in range(len(shards))]
+
+
+def test_the_shards_are_whole_and_every_item_is_accounted_for(built):
+    assert not verify(built).problems
+    manifest, _ = read_manifest(built)
+    before = None
+    for stage in manifest.funnel:
+        assert stage.input == stage.kept + sum(stage.dropped.values())
+        assert before is None or stage.input == before
+        before = stage.kept
+    rejects = list(read_rejects(built))
+    assert manifest.records == before
+    assert len(rejects) == manifest.rejects == manifest.funnel[0].input - manifest.records
+    assert all(drop.reason and drop.stage and drop.address for drop in rejects)
+    for path in sorted((built / "rejects").glob("*.jsonl")):
+        ids = [json.loads(line)["source_id"] for line in path.read_text().splitlines()]
+        assert len(set(ids)) == len(ids)
+
+
+def test_the_corpus_is_what_the_recipe_says(built, recipe):
+    manifest, _ = read_manifest(built)
+    assert [stage.name for stage in manifest.funnel] == list(recipe.stage_names())
+    assert manifest.recipe == digest(recipe)
+    assert set(manifest.languages) == {"en"}
+    assert set(manifest.licences) == {"PSF-2.0", "GPL-2.0-or-later OR CC-BY-SA-3.0"}
+    dropped = {stage.name: stage.dropped for stage in manifest.funnel}
+    assert dropped["read"] == {"http_status": 2, "not_html": 5}
+    assert dropped["language"]["other_language"] > 0
+    assert dropped["exact_dedup"]["exact_duplicate"] > 0
+    assert dropped["near_dedup"]["near_duplicate"] > 0
+
+
+def test_records_carry_lineage_scores_and_clusters(built, recipe):
+    for document in documents(built):
+        meta = document.meta
+        assert [step.name for step in meta.lineage.steps] == ["extract_html", "language", "heuristics"]
+        assert meta.lineage.recipe == digest(recipe)
+        assert {"language", "words", "stop_words"} <= set(meta.scores)
+        members = {meta.source_id, *meta.duplicates}
+        assert meta.cluster in members
+
+
+def test_each_duplicate_names_a_survivor_that_knows_it(built):
+    survivors = {document.meta.source_id: document.meta for document in documents(built)}
+    drops = [drop for drop in read_rejects(built) if drop.stage in ("exact_dedup", "near_dedup")]
+    assert drops
+    by_id = {drop.source_id: drop for drop in drops}
+    for drop in drops:
+        keeper = drop.survivor
+        while keeper not in survivors:  # an exact duplicate's keeper may be a near duplicate of the next
+            keeper = by_id[keeper].survivor
+        assert drop.source_id in survivors[keeper].duplicates
+        assert drop.similarity == 1.0 or drop.stage == "near_dedup"
+        assert drop.excerpt
+    assert sum(len(meta.duplicates) for meta in survivors.values()) == len(drops)
+
+
+def test_survivors_are_clusters_and_singletons(built):
+    metas = [document.meta for document in documents(built)]
+    manifest, _ = read_manifest(built)
+    assert len({meta.cluster for meta in metas}) == len(metas)
+    entered = next(stage.input for stage in manifest.funnel if stage.name == "exact_dedup")
+    assert sum(1 + len(meta.duplicates) for meta in metas) == entered
+
+
+def test_the_digests_are_the_golden_ones(built):
+    found = {name: value for name, value in sums(built).items() if name.startswith("shards/")}
+    assert found == json.loads(GOLDEN.read_text()), "explain a change of the golden file in its commit"
+
+
+def test_shuffled_input_gives_the_same_bytes(built, build_small, tmp_path):
+    build_small(tmp_path / "b", shuffle_seed=3)
+    assert sums(tmp_path / "b") == sums(built)
+    assert diff(built, tmp_path / "b").identical
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_same_bytes(built, build_small, tmp_path, monkeypatch):
+    monkeypatch.setattr("trivium.pipelines.corpora.driver.SMALL", 0)  # every shuffle in worker processes as well
+    build_small(tmp_path / "b", options=parse_options(TWO))
+    assert sums(tmp_path / "b") == sums(built)
+
+
+@pytest.mark.slow
+def test_a_job_service_gives_the_same_bytes(built, build_small, tmp_path):
+    flags = ("--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=LOOPBACK")
+    build_small(tmp_path / "b", options=parse_options(flags))
+    assert sums(tmp_path / "b") == sums(built)
+
+
+def test_a_second_pass_removes_nothing(built, tmp_path, recipe_file, build_small):
+    """The kept pages alone, through the same recipe: dedup drops none of them."""
+    base = recipe_file.parent
+    for document in documents(built):
+        name = "faq" if document.meta.source == "faq" else "handbook"
+        target = tmp_path / "inputs" / name / document.meta.address
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(base / "inputs" / name / document.meta.address, target)
+    overrides = [f"sources.{n}.path={tmp_path}/inputs/{name}" for n, name in enumerate(("faq", "handbook"))]
+    manifest = build_small(tmp_path / "again", *overrides)
+    kept = {document.meta.source_id for document in documents(built)}
+    assert {document.meta.source_id for document in documents(tmp_path / "again")} >= kept
+    assert all(not stage.dropped for stage in manifest.funnel if stage.name in ("exact_dedup", "near_dedup"))
+
+
+def test_a_build_again_replaces_and_leaves_nothing_behind(built, build_small, tmp_path):
+    out = tmp_path / "out"
+    build_small(out, "shards.target_bytes=20000")
+    assert len(list((out / "shards").glob("*.tar"))) > len(list((built / "shards").glob("*.tar")))
+    build_small(out)
+    assert sums(out) == sums(built)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("stages.4.max_cluster=1", "max_cluster"),
+        ("stages.3.max_source_loss=0.01", "of source 'handbook'"),
+        ("stages.0.max_bytes=10", "no record is left"),
+    ],
+)
+def test_limits_stop_the_build_and_write_nothing(build_small, tmp_path, override, message):
+    with pytest.raises(BuildError, match=message):
+        build_small(tmp_path / "out", override)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [".build"]
+
+
+def test_the_error_budget_names_the_worst_reasons(build_small, tmp_path, recipe_file):
+    crawls = tmp_path / "crawls"
+    shutil.copytree(recipe_file.parent / "inputs/pywb", crawls)
+    whole = (crawls / "example.warc.gz").read_bytes()
+    for number in range(3):
+        (crawls / f"cut-{number}.warc.gz").write_bytes(whole[:1000])
+    with pytest.raises(BuildError, match=r"3 of \d+ items failed, .*damaged 3, such as .*cut-\d.warc.gz"):
+        build_small(tmp_path / "out", f"sources.2.path={crawls}")
+
+
+def test_a_recipe_is_cut_after_its_shuffles(recipe):
+    (segment,) = cut(recipe)
+    assert segment.item_names == ("extract_html", "language", "heuristics")
+    assert segment.shuffle_names == ("exact_dedup", "near_dedup")
+
+
+def test_stages_may_follow_a_shuffle(build_small, tmp_path, built, recipe_file):
+    text = recipe_file.read_text()
+    moved = text.replace("  - {kind: heuristics}\n", "").replace(
+        "  - {kind: near_dedup}\n", "  - {kind: near_dedup}\n  - {kind: heuristics}\n"
+    )
+    other = recipe_file.with_name("moved.yaml")
+    other.write_text(moved)
+    from trivium.pipelines.beam import BeamOptions
+    from trivium.pipelines.corpora.driver import build
+    from trivium.pipelines.corpora.recipe import load_recipe
+
+    manifest = build(load_recipe(other), other.parent, tmp_path / "out", BeamOptions())
+    assert manifest.funnel[-1].name == "heuristics"
+    assert all(document.meta.cluster for document in documents(tmp_path / "out"))
+    assert any(document.meta.duplicates for document in documents(tmp_path / "out"))

@@ -1,0 +1,179 @@
+"""Beam options, one job, and the watchdog over worker processes (by really killing one)."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+from apache_beam.metrics import Metrics
+
+from trivium.errors import BuildError, UsageError
+from trivium.pipelines.beam import NAMESPACE, BeamOptions, parse_options, run_job, worker_processes
+
+TWO = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
+
+
+class Work(beam.DoFn):
+    """Counts and passes on; one element waits, raises or fills the disk, as its value says."""
+
+    def setup(self):
+        self.counter = Metrics.counter(NAMESPACE, "work/in")
+
+    def process(self, value):
+        self.counter.inc()
+        if value == "wait":
+            time.sleep(600)
+        if value == "raise":
+            raise ValueError("a broken element")
+        if value == "full":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        yield value
+
+
+class Graph:
+    def __init__(self, *values):
+        self.values = values
+
+    def __call__(self, pipeline):
+        _ = pipeline | beam.Create(self.values) | beam.Reshuffle() | "work" >> beam.ParDo(Work())
+
+
+def test_the_default_is_the_embedded_runner_by_name():
+    options = parse_options([])
+    assert (options.runner, options.embedded, options.workers, options.mode) == ("FnApiRunner", True, 1, "in_memory")
+    assert parse_options(["--runner", "FnApiRunner"]).embedded
+    assert not parse_options(["--runner=PortableRunner", "--job_endpoint=embed"]).embedded
+
+
+def test_workers_and_mode_pass_through():
+    options = parse_options(TWO)
+    assert (options.workers, options.mode) == (2, "multi_processing")
+    assert (options.in_process().workers, options.in_process().mode) == (1, "in_memory")
+    assert parse_options(["--direct_num_workers=0"]).workers == os.cpu_count()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--direct_num_worker=2"], "did you mean --direct_num_workers"),
+        (["--quux=1"], "no option --quux"),
+        (["--direct_num_workers=two"], "invalid int value"),
+        (["--direct_running_mode=threads"], "direct_running_mode"),
+        (["two"], "'two' is not a Beam option"),
+        (["--runner=DirectRunner"], "looks for a download"),
+        (["--runner=apache_beam.runners.dask.dask_runner.DaskRunner"], "merges tagged outputs"),
+    ],
+)
+def test_wrong_options_are_refused_before_any_work(flags, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        parse_options(flags)
+    assert caught.value.exit_code == 2
+
+
+def test_a_job_returns_its_counters(tmp_path):
+    ticks = []
+    counters = run_job("count", Graph("a", "b", "c"), BeamOptions(), logs=tmp_path, tick=lambda: ticks.append(1))
+    assert counters == {"work/in": 3}
+
+
+def test_beam_is_silent(tmp_path, capfd):
+    run_job("count", Graph("a"), BeamOptions(), logs=tmp_path)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_exception_becomes_one_line(tmp_path):
+    with pytest.raises(BuildError, match=r"job 'sad' failed: .*a broken element") as caught:
+        run_job("sad", Graph("raise"), BeamOptions(), logs=tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_full_disk_is_named(tmp_path):
+    with pytest.raises(BuildError, match="no room left to write"):
+        run_job("full", Graph("full"), BeamOptions(), logs=tmp_path)
+
+
+@pytest.mark.slow
+def test_two_processes_count_the_same_and_stay_silent(tmp_path, capfd):
+    values = [str(i) for i in range(20)]
+    assert run_job("count", Graph(*values), parse_options(TWO), logs=tmp_path) == {"work/in": 20}
+    assert capfd.readouterr() == ("", "")
+    assert worker_processes() == []
+
+
+@pytest.mark.slow
+def test_a_killed_worker_fails_the_job_within_seconds(tmp_path):
+    """Beam 2.77 by itself waits for ever here."""
+    killed = []
+
+    def kill_one():
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            found = worker_processes()
+            if len(found) == 2 and all(_loaded(pid) for pid in found):
+                time.sleep(1)
+                killed.append(time.monotonic())
+                os.kill(found[0], signal.SIGKILL)
+                return
+            time.sleep(0.2)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    with pytest.raises(BuildError, match=r"worker process died .*SIGKILL"):
+        run_job("killed", Graph("wait", "wait", "wait", "wait"), parse_options(TWO), logs=tmp_path)
+    killer.join()
+    assert time.monotonic() - killed[0] < 30
+    assert worker_processes() == []
+
+
+def _loaded(pid: int) -> bool:
+    """Whether the worker has got as far as Beam's own code: it has opened sockets."""
+    try:
+        return any("socket" in os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+
+
+@pytest.mark.slow
+def test_workers_die_with_their_driver(tmp_path):
+    script = (
+        "import sys; from pathlib import Path; import importlib.util as u\n"
+        f"spec = u.spec_from_file_location('graphs', {str(Path(__file__))!r}); module = u.module_from_spec(spec)\n"
+        "sys.modules['graphs'] = module; spec.loader.exec_module(module)\n"
+        "options = module.parse_options(module.TWO)\n"
+        f"module.run_job('wait', module.Graph('wait', 'wait'), options, logs=Path({str(tmp_path)!r}))"
+    )
+    driver = subprocess.Popen([sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    try:
+        children = _wait(lambda: _children(driver.pid))
+        assert len(children) >= 1
+    finally:
+        driver.kill()
+        driver.wait()
+    assert _wait(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in children) or None, seconds=30)
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(stat.parent.name))
+        except (OSError, ValueError, IndexError):
+            continue
+    return found
+
+
+def _wait(condition, seconds: float = 120):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.2)
+    raise AssertionError("waited in vain")
