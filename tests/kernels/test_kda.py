@@ -39,11 +39,15 @@ def test_ragged_documents_equal_the_recurrence(make, compare, borders):
     cu = borders(RAGGED)
     x = operands(make, int(cu[-1]), len(RAGGED))
     compare(with_state(kda, cu), with_state(kda_reference, cu), x)
-    compare(without_state(kda, cu), without_state(kda_reference, cu), x[:7])
 
 
-@settings(max_examples=12, deadline=None)
-@given(lengths=st.lists(st.integers(0, 140), min_size=1, max_size=5), seed=st.integers(0, 99))
+def test_documents_without_initial_state_begin_at_zero(make, compare, borders):
+    cu = borders([17, 0, 65])
+    compare(without_state(kda, cu), without_state(kda_reference, cu), operands(make, 82, 3)[:7])
+
+
+@settings(max_examples=6)
+@given(lengths=st.lists(st.integers(0, 90), min_size=1, max_size=3), seed=st.integers(0, 99))
 def test_any_layout_equals_the_recurrence(make, compare, borders, lengths, seed):
     cu = borders(lengths)
     x = operands(make, int(cu[-1]), len(lengths), gate=float(seed % 7) - 4)
@@ -60,8 +64,8 @@ def test_small_case_passes_gradcheck(borders, make):
     ("dtype", "tolerance", "gradient_tolerance"), [(torch.float32, 3e-6, 3e-5), (torch.bfloat16, 8e-3, 2e-2)]
 )
 def test_low_precision_stays_near_fp64(make, compare, borders, dtype, tolerance, gradient_tolerance):
-    cu = borders([65, 130])
-    x = operands(make, 195, 2, dtype=dtype, K=64, V=64, gate=0.0)
+    cu = borders([65, 30])
+    x = operands(make, 95, 2, dtype=dtype, K=64, V=64, gate=0.0)
     compare(with_state(kda, cu), with_state(kda_reference, cu), x, tolerance, gradient_tolerance)
 
 
