@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from trivium.data.guard import Guard, Limits, sandbox
-from trivium.data.shards import ShardSet
-from trivium.data.stage import Drop
+from trivium.data.shards import ShardSet, read_rejects
 from trivium.data.svg.policy import SvgPolicy, SvgRefusedError
 from trivium.data.svg.sanitise import sanitise
 from trivium.errors import GuardError
@@ -141,18 +140,10 @@ def test_a_build_over_the_set_ends_with_a_reason_for_every_file(tmp_path: Path, 
     assert manifest.records == 1
     assert manifest.rejects == len(reasons)
     assert sum(sum(stage.dropped.values()) for stage in manifest.funnel) == len(reasons)
-    drops = {drop.address: drop for drop in _rejects(tmp_path / "out")}
+    drops = {drop.address: drop for drop in read_rejects(tmp_path / "out")}
     assert {address: drop.reason for address, drop in drops.items()} == reasons
     assert not any(drop.error for drop in drops.values())
     document, media = ShardSet.open(tmp_path / "out").read(0)
     assert document.meta.address == "good.svg"
     assert media["i0.png"].startswith(b"\x89PNG")
     assert listener.connections == 0
-
-
-def _rejects(out: Path) -> Iterator[Drop]:
-    import msgspec
-
-    for file in sorted((out / "rejects").glob("*.jsonl")):
-        for line in file.read_bytes().splitlines():
-            yield msgspec.json.decode(line, type=Drop)
