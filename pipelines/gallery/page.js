@@ -165,13 +165,13 @@ function show(record) {
   add(pane, record.steps.length ? steps : make("span", "chips", "none"));
   if (Object.keys(record.scores).length) {
     add(pane, make("h3", "", "Scores"));
-    const scores = make("dl", "facts");
+    const scores = make("dl", "facts scores");
     for (const [key, value] of Object.entries(record.scores)) fact(scores, key, String(Math.round(value * 1e4) / 1e4));
     pane.append(scores);
   }
   add(pane, make("h3", "", "Duplicates"));
   const cluster = make("dl", "facts");
-  fact(cluster, "cluster", record.cluster ? link(record.cluster) : "alone");
+  fact(cluster, "cluster", record.cluster && record.cluster !== record.source_id ? link(record.cluster) : "this one leads it");
   if (record.duplicates.length) fact(cluster, "survived", links(record.duplicates));
   add(pane, cluster, make("h3", "", "Stored"));
   const stored = make("dl", "facts");
@@ -237,17 +237,18 @@ for (const reject of DATA.rejects) {
   const cluster = survivor && clusters.get(survivor.cluster || survivor.source_id);
   if (cluster) cluster.lost.push(reject);
 }
+const members = (c) => c.records.length + c.records.reduce((n, r) => n + r.duplicates.length, 0);
+for (const [key, cluster] of clusters) if (members(cluster) < 2) clusters.delete(key);
 $("cluster-count").textContent = count(clusters.size);
 function drawClusters() {
   const pane = $("clusters");
   pane.replaceChildren();
   let found = 0;
-  const size = (c) => c.records.length + c.records.reduce((n, r) => n + r.duplicates.length, 0);
-  for (const [key, cluster] of [...clusters].sort((a, b) => size(b[1]) - size(a[1]))) {
+  for (const [key, cluster] of [...clusters].sort((a, b) => members(b[1]) - members(a[1]))) {
     if (!cluster.records.some(wanted)) continue;
     found += 1;
     const box = make("article", "group");
-    add(box, add(make("h2", "mono", key), make("small", "", `${count(size(cluster))} members, ${count(cluster.records.length)} kept`)));
+    add(box, add(make("h2", "mono", key), make("small", "", `${count(members(cluster))} members, ${count(cluster.records.length)} kept`)));
     for (const record of cluster.records) add(box, add(make("div", "row"), add(make("div", "where"), make("span", "chip", "kept")), add(make("div", "what"), link(record.source_id), record.duplicates.length ? add(make("div"), links(record.duplicates)) : null)));
     for (const reject of cluster.lost) add(box, add(make("div", "row"), add(make("div", "where", reject.address + " "), make("span", "chip bad", reject.reason)), add(make("div", "what", reject.detail), make("pre", "", reject.excerpt))));
     pane.append(box);
