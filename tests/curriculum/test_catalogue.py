@@ -14,9 +14,9 @@ from trivium.curriculum.schedule import HeldOut
 )
 def test_no_cluster_and_no_content_is_on_both_sides(make_catalogue, web, svg, fraction) -> None:
     catalogues = {
-        "web": make_catalogue("web", [9] * len(web), clusters=[f"c{c}" for c in web], ids=[f"d{c}" for c in web]),
-        # The same contents under other clusters: a twin of a held-out document may not be trained on.
-        "svg": make_catalogue("svg", [9] * len(svg), clusters=[f"e{c}" for c in svg], ids=[f"d{c}" for c in svg]),
+        # Members of a cluster differ in content; svg holds some of web's contents under other clusters.
+        "web": make_catalogue("web", [9] * len(web), clusters=[f"c{c}" for c in web]),
+        "svg": make_catalogue("svg", [9] * len(svg), clusters=[f"e{c}" for c in svg], ids=[f"web{c}" for c in svg]),
     }
     sides = split(catalogues, HeldOut(fraction=fraction))
     for column in ("cluster", "id"):

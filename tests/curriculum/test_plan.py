@@ -260,3 +260,14 @@ def test_another_epoch_has_another_order(make_catalogue, make_schedule) -> None:
     order = [step.rows[0].pieces[0].record for step, _ in plan.rows()]
     assert sorted(order[:60]) == sorted(order[60:]) == list(range(60))
     assert order[:60] != order[60:]
+
+
+def test_a_long_document_goes_on_in_the_next_window_and_stage(make_catalogue, make_schedule) -> None:
+    stages = [
+        {"context": 64, "rows": 1, "tokens": 400, "mixture": {"web": 1}},
+        {"context": 256, "rows": 1, "tokens": 500, "mixture": {"web": 1}},
+    ]
+    plan = Plan.open(make_schedule(stages, window=2), {"web": make_catalogue("web", [1000])})
+    pieces = [piece for step, _ in plan.rows() for row in step.rows for piece in row.pieces]
+    spans = sorted((piece.start, piece.stop) for piece in pieces)
+    assert spans == [(a, a + 64) for a in range(0, 448, 64)] + [(448, 704), (704, 960)]
