@@ -76,7 +76,7 @@ class Balance(nn.Module):
             elif self.method == "sign":
                 # Twice the integer imbalance keeps the sign exact.
                 gap_E = load_E.sum() - load_E * load_E.numel()
-                self.bias += SIGN_STEP * gap_E.sign()
+                self.bias += SIGN_STEP * gap_E.sign().to(self.bias.dtype)
         self.last_load.copy_(load_E)
         self.load.zero_()
         self.histogram.zero_()

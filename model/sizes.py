@@ -7,12 +7,14 @@ head counted, input embedding and vision not, K of E routed experts.
 D width, H heads, K KDA head width, T context in tokens.
 """
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 
 from torch import nn
 
 from trivium.model.joint import JointConfig, JointModel
+from trivium.model.optim import describe_groups
 
 KDA_CHUNK = 64
 PARTS = (
@@ -69,7 +71,7 @@ class Flops:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes without activations. Training: bf16 weights, fp32 master, fp32 gradients, fp32 moments."""
+    """Bytes without activations. Training: bf16 weights, fp32 master, fp32 gradients and moments (Muon 1, AdamW 2)."""
 
     weights: int
     gradients: int
@@ -204,18 +206,13 @@ def _numel(module: nn.Module) -> int:
     return sum(p.numel() for p in module.parameters()) + sum(bias.numel() for bias in biases)
 
 
-def is_hidden_matrix(name: str, dimensions: int) -> bool:
-    """Whether Muon updates a parameter: hidden matrices and experts, not embeddings, heads, vectors or convolutions."""
-    outer = ("embed.weight", "head.weight", "pos_embed", "_conv.weight")
-    return dimensions >= 2 and not name.endswith(outer)
-
-
 def _memory(model: JointModel, config: JointConfig) -> Memory:
     backbone = config.backbone
     numbers = moments = 0
-    for name, parameter in model.named_parameters():
-        numbers += parameter.numel()
-        moments += parameter.numel() * (4 if is_hidden_matrix(name, parameter.ndim) else 8)
+    for group in describe_groups(model.named_parameters(), config):
+        size = math.prod(group.shape)
+        numbers += size
+        moments += size * (4 if group.optimizer == "muon" else 8)
     full = sum(backbone.is_mla(layer) for layer in range(backbone.layers))
     kda = backbone.kda
     channels = kda.heads * kda.head_dim

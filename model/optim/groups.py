@@ -52,7 +52,7 @@ RULES = (
     Rule(_VISION + r"wqkv\.weight", "qkv heads"),
     # Muon by expert, and on whole matrices.
     Rule(_LAYER + r"mlp\.experts\.w[123]", "experts"),
-    Rule(_LAYER + r"attn\.(q_a|g|o|b|f_a|f_b)_proj\.weight", "whole"),
+    Rule(_LAYER + r"attn\.(q_a|g|g_a|g_b|o|b|f_a|f_b)_proj\.weight", "whole"),
     Rule(_LAYER + r"mlp\.(shared\.)?(gate|up|down)_proj\.weight", "whole"),
     Rule(_LAYER + r"mlp\.(router|latent_down|latent_up)\.weight", "whole"),
     Rule(r"backbone\.mtp\.proj\.weight", "whole"),

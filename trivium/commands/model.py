@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from trivium.model.optim import Group
     from trivium.model.sizes import LayerSize, Sizes
 
 Name = Annotated[str, typer.Argument(help="nano, tiny, small, base, k3 or k2.", metavar="PRESET")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="A change, such as backbone.layers=9; repeatable.")]
+Optimizer = Annotated[bool, typer.Option("--optimizer", help="List every parameter's optimizer group.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 
 
@@ -19,20 +21,25 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="model")
 
 
-def describe(preset: Name, changes: Set = None, as_json: AsJson = False) -> None:
+def describe(preset: Name, changes: Set = None, optimizer: Optimizer = False, as_json: AsJson = False) -> None:
     """Counts parameters by part and by layer, FLOPs a token, and memory; nothing is allocated."""
     from trivium.console import emit_json
     from trivium.data.config import to_mapping
+    from trivium.model.optim import describe_groups
     from trivium.model.presets import configure
     from trivium.model.sizes import measure
 
     config = configure({"preset": preset}, name="--set", overrides=changes or ())
     sizes = measure(config)
+    groups = describe_groups(config.build(device="meta").named_parameters(), config) if optimizer else None
     if as_json:
         facts = {"preset": preset, "config": to_mapping(config), "conventions": _CONVENTIONS}
-        emit_json({**facts, **{name: getattr(sizes, name) for name in ("parameters", "layers", "flops", "memory")}})
-    else:
-        _print(preset, sizes)
+        facts |= {name: getattr(sizes, name) for name in ("parameters", "layers", "flops", "memory")}
+        emit_json(facts if groups is None else {**facts, "optimizer": groups})
+        return
+    _print(preset, sizes)
+    if groups is not None:
+        _print_groups(preset, groups)
 
 
 _CONVENTIONS = {
@@ -82,6 +89,22 @@ def _print(preset: str, sizes: "Sizes") -> None:
     out.print(memory)
     for name, text in _CONVENTIONS.items():
         out.print(f"{name}: {text}", highlight=False)
+
+
+def _print_groups(preset: str, groups: "list[Group]") -> None:
+    from rich.table import Table
+
+    from trivium.console import out
+
+    table = Table(title=f"{preset}: optimizer")
+    table.add_column("parameter", overflow="fold", min_width=24)
+    for column in ("shape", "optimizer", "split", "blocks", "decay"):
+        table.add_column(column)
+    for group in groups:
+        blocks = ", ".join(f"{block.count} of {block.rows}x{block.columns}" for block in group.blocks)
+        shape = "x".join(map(str, group.shape))
+        table.add_row(group.name, shape, group.optimizer, group.split, blocks, "yes" if group.decay else "")
+    out.print(table)
 
 
 def _runs(layers: "tuple[LayerSize, ...]") -> "list[tuple[int, int, LayerSize]]":

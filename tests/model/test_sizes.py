@@ -1,0 +1,100 @@
+"""Parameters against the released headers, FLOPs against a counted pass, the command's two forms."""
+
+import json
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+from typer.testing import CliRunner
+
+from trivium.cli import app
+from trivium.errors import ConfigError, UsageError
+from trivium.model.batch import collate
+from trivium.model.presets import PRESETS, configure, preset
+from trivium.model.sizes import flops, measure
+
+
+def test_k3_counts_to_the_unit():
+    sizes = measure(preset("k3"))
+    parts = sizes.parameters.parts
+    assert sizes.parameters.total == 2_779_931_837_184
+    assert sizes.parameters.activated == 104_189_614_848
+    assert parts["routed_experts"] == 2_722_740_830_208
+    assert parts["vision"] == 401_214_464
+    assert parts["projector"] == 46_144_512
+    assert parts["mtp"] == pytest.approx(30.1e9, rel=0.002)
+    assert sum(parts.values()) - parts["mtp"] == sizes.parameters.total
+    assert sum(layer.parameters for layer in sizes.layers) == sizes.parameters.total - (
+        parts["embedding"] + parts["head"] + parts["vision"] + parts["projector"] + 3 * 7168
+    )
+
+
+def test_k2_is_the_published_size():
+    sizes = measure(preset("k2"))
+    # 1.04 T is published rounded up. 32.6 B lies between the head's count alone and both vocabulary matrices.
+    assert sizes.parameters.total == pytest.approx(1.04e12, rel=0.015)
+    assert sizes.parameters.activated < 32.6e9 < sizes.parameters.activated + sizes.parameters.parts["embedding"]
+    assert sizes.parameters.activated == pytest.approx(32.6e9, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("name", "total", "activated"),
+    [("tiny", 0.34e9, 50e6), ("small", 1.9e9, 250e6), ("base", 7.5e9, 1.0e9)],
+)
+def test_scaled_down_members(name, total, activated):
+    sizes = measure(preset(name))
+    assert sizes.parameters.total == pytest.approx(total, rel=0.03)
+    assert sizes.parameters.activated == pytest.approx(activated, rel=0.03)
+    config = preset(name).backbone
+    assert config.layers % 4 == 1
+    assert config.width / config.kda.heads == pytest.approx(7168 / 96, rel=0.01)
+    assert config.moe.latent * 2 == config.width
+    assert config.moe.hidden == 3 * config.width // 7
+    assert config.dense_hidden == 11 * config.moe.hidden
+
+
+def test_every_part_of_a_built_model_is_counted(small):
+    model = small.build()
+    built = sum(p.numel() for p in model.parameters()) + sum(b.bias.numel() for b in model.balances().values())
+    sizes = measure(small)
+    assert sum(sizes.parameters.parts.values()) == built
+
+
+def test_flops_of_the_matrices_agree_with_a_counted_pass(change, sample):
+    """Plain dense layers: what torch counts in linear maps is what the formula says, up to vectors."""
+    config = change("backbone.dense_layers=5", "backbone.mla_every=1", "backbone.mtp_layers=0", "vision=null")
+    model = config.build().eval()
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model.logits(collate([sample(64)], config.media_pad))
+    counted = counter.get_flop_counts()["Global"]
+    linear = sum(count for op, count in counted.items() if str(op) in ("aten.mm", "aten.addmm"))
+    assert linear / 64 == pytest.approx(flops(config, 64).matrices, rel=0.01)
+
+
+def test_flops_grow_with_the_context_by_attention_alone():
+    short, long = (flops(preset("k3"), context) for context in (8192, 1048576))
+    assert short.matrices == long.matrices
+    assert long.attention == 128 * short.attention == 24 * 96 * 320 * 1048576
+    assert short.attention / short.forward == pytest.approx(0.028, abs=0.001)
+
+
+def test_describe_prints_facts_and_tables():
+    run = CliRunner().invoke(app, ["model", "describe", "k3", "--json"])
+    facts = json.loads(run.stdout)
+    assert facts["parameters"]["total"] == 2_779_931_837_184
+    assert facts["parameters"]["activated"] == 104_189_614_848
+    assert len(facts["layers"]) == 93
+    table = CliRunner().invoke(app, ["model", "describe", "nano", "--set", "backbone.layers=9", "--optimizer"])
+    assert table.exit_code == 0
+    for word in ("KDA", "MLA", "routed_experts", "activated", "backbone.layers.8.attn.q_b_proj.weight"):
+        assert word in table.stdout
+
+
+def test_presets_take_changes_and_refuse_wrong_ones():
+    changed = configure({"preset": "nano", "backbone": {"vocab": 4096, "kda": {"heads": 4}}}, name="run.yaml")
+    assert (changed.backbone.vocab, changed.backbone.kda.heads, changed.backbone.kda.head_dim) == (4096, 4, 64)
+    with pytest.raises(ConfigError, match="did you mean 'heads'"):
+        configure({"preset": "nano", "backbone": {"kda": {"haeds": 4}}}, name="run.yaml")
+    with pytest.raises(UsageError, match="no preset 'mega'; known: nano, tiny"):
+        preset("mega")
+    assert list(PRESETS) == ["nano", "tiny", "small", "base", "k3", "k2"]
