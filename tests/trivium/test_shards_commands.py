@@ -118,7 +118,8 @@ def test_diff_exits_0_or_1(folder, tmp_path):
 
 
 def test_gallery_writes_a_page(folder, tmp_path):
-    run("shards", "gallery", folder, "--out", tmp_path / "page.html", "--limit", 3)
+    found = facts("shards", "gallery", folder, "--out", tmp_path / "page.html", "--limit", 3)
+    assert (found["records"], found["rejects"]) == (3, 1)
     assert (tmp_path / "page.html").stat().st_size > 10_000
 
 

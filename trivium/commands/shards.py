@@ -194,11 +194,15 @@ def gallery(
     target: Annotated[Path, typer.Option("--out", metavar="PAGE.html", help="The page to write.")],
     limit: Annotated[int, typer.Option("--limit", min=1, help="Records, and rejects, to show a set.")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Which records are drawn when there are more.")] = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Writes one self-contained HTML page to browse records, lineage and rejects."""
     from trivium.pipelines.gallery import write_gallery
 
     facts = write_gallery(_open(paths), target, limit=limit, seed=seed)
+    if as_json:
+        emit_json({"page": str(target), **dataclasses.asdict(facts)})
+        return
     note(f"{target}: {facts.records} records, {facts.rejects} rejects, {facts.bytes:,} bytes; open it in a browser")
 
 
