@@ -40,16 +40,17 @@ class SiTUGLU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, g: Tensor, u: Tensor) -> Tensor:
         dtype = accumulation_dtype(g, u)
-        ctx.save_for_backward(g, u)
-        return _situ(g.to(dtype), u.to(dtype))[0].to(g.dtype)
+        value, *parts = _situ(g.to(dtype), u.to(dtype))
+        ctx.save_for_backward(*parts)  # half again as much as g and u, but tanh is most of the work
+        ctx.dtypes = g.dtype, u.dtype
+        return value.to(g.dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor]:
-        g, u = ctx.saved_tensors
-        dtype = accumulation_dtype(g, u)
-        dg, du = _situ_backward(dy.to(dtype), *_situ(g.to(dtype), u.to(dtype))[1:])
-        return dg.to(g.dtype), du.to(u.dtype)
+        tanh_g, tanh_u, sigmoid = ctx.saved_tensors
+        dg, du = _situ_backward(dy.to(sigmoid.dtype), tanh_g, tanh_u, sigmoid)
+        return dg.to(ctx.dtypes[0]), du.to(ctx.dtypes[1])
 
 
 class Route(torch.autograd.Function):
@@ -113,18 +114,19 @@ class Experts(torch.autograd.Function):
             torch.mm(z, w13_E2FL[e].T, out=hidden)
         dtype = accumulation_dtype(z_TL)
         p_R1 = _spread(probs_TK, place_P, token_R.shape[0]).to(dtype)
-        a_RF = _situ(hidden_R2F[:, :F].to(dtype), hidden_R2F[:, F:].to(dtype))[0].mul_(p_R1).to(z_TL.dtype)
+        a_RF, *parts = _situ(hidden_R2F[:, :F].to(dtype), hidden_R2F[:, F:].to(dtype))
+        a_RF = a_RF.mul_(p_R1).to(z_TL.dtype)
         y_RL = z_TL.new_empty(R, L)
         for e, (a, y) in enumerate(zip(a_RF.split(counts), y_RL.split(counts), strict=True)):
             torch.mm(a, w2_ELF[e].to(z_TL.dtype).T, out=y)
-        ctx.save_for_backward(z_TL, probs_TK, w13_E2FL, w2_ELF, token_R, place_P, hidden_R2F)
+        ctx.save_for_backward(z_TL, probs_TK, w13_E2FL, w2_ELF, token_R, place_P, *parts)
         ctx.counts, ctx.dtypes = counts, (w1_EFL.dtype, w3_EFL.dtype)
         return y_RL.index_select(0, place_P).view(T, K, L).to(dtype).sum(1).to(z_TL.dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, du_TL: Tensor) -> tuple[Tensor | None, ...]:
-        z_TL, probs_TK, w13_E2FL, w2_ELF, token_R, place_P, hidden_R2F = ctx.saved_tensors
+        z_TL, probs_TK, w13_E2FL, w2_ELF, token_R, place_P, tanh_g, tanh_u, sigmoid = ctx.saved_tensors
         counts, F = ctx.counts, w2_ELF.shape[2]
         (T, K), L = probs_TK.shape, z_TL.shape[1]
         dtype, row_dtype = accumulation_dtype(z_TL), z_TL.dtype
@@ -132,7 +134,7 @@ class Experts(torch.autograd.Function):
         dap_RF = du_RL.new_empty(du_RL.shape[0], F)
         for e, (du, dap) in enumerate(zip(du_RL.split(counts), dap_RF.split(counts), strict=True)):
             torch.mm(du, w2_ELF[e].to(row_dtype), out=dap)
-        a_RF, tanh_g, tanh_u, sigmoid = _situ(hidden_R2F[:, :F].to(dtype), hidden_R2F[:, F:].to(dtype))
+        a_RF = (tanh_g * sigmoid).mul_(tanh_u).mul_(BETA_GATE * BETA_UP)
         p_R1 = _spread(probs_TK, place_P, token_R.shape[0]).to(dtype)
         dp_R = (a_RF * dap_RF).sum(-1)
         dg_RF, dup_RF = _situ_backward(dap_RF * p_R1, tanh_g, tanh_u, sigmoid)
