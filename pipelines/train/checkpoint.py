@@ -232,7 +232,8 @@ def verify(folder: Path) -> Checkpoint | str:
 
 def check_identity(found: Checkpoint, identity: Mapping[str, Any]) -> None:
     """Raises CheckpointError naming every key in which the run that wrote `found` differs from this one."""
-    theirs, ours = dict(_flat(found.manifest.identity)), dict(_flat(msgspec.to_builtins(dict(identity))))
+    plain = msgspec.json.decode(msgspec.json.encode(dict(identity)))  # as it comes back: no tuples
+    theirs, ours = dict(_flat(found.manifest.identity)), dict(_flat(plain))
     keys = [key for key in (theirs | ours) if theirs.get(key) != ours.get(key)]
     if not keys:
         return
@@ -247,7 +248,7 @@ def check_identity(found: Checkpoint, identity: Mapping[str, Any]) -> None:
 def _flat(value: Any, path: str = "") -> list[tuple[str, Any]]:
     if isinstance(value, dict) and value:
         return [pair for key, inner in value.items() for pair in _flat(inner, f"{path}.{key}" if path else str(key))]
-    if isinstance(value, list | tuple) and value:
+    if isinstance(value, list) and value:
         return [pair for index, inner in enumerate(value) for pair in _flat(inner, f"{path}.{index}")]
     return [(path, value)]
 

@@ -25,6 +25,7 @@ from trivium.pipelines.train.heldout import HeldOut, evaluate, held_out
 from trivium.pipelines.train.metrics import MetricsLog
 from trivium.pipelines.train.prepare import Prepared, build_model
 from trivium.pipelines.train.progress import TrainProgress
+from trivium.pipelines.train.saver import Saver
 from trivium.pipelines.train.signals import StopRequest
 from trivium.pipelines.train.step import train_step
 
@@ -44,7 +45,7 @@ class Loop:
         self.tokens = 0  # text and vision tokens trained so far
         self._saved_step = 0
         self._saved_at = time.monotonic()
-        self._saving: float | None = None  # seconds of the last checkpoint, told in the next line
+        self._saving: float | None = None  # seconds that the last checkpoint held the loop up, told in the next line
 
     def resume(self, found: Checkpoint) -> None:
         """Takes up model, optimizer, generators and curriculum from a checkpoint. Raises CheckpointError."""
@@ -83,15 +84,16 @@ class Loop:
         progress = TrainProgress(steps, total, done=self.step, done_tokens=self.tokens)
         writer = _Writer(metrics, board)
         try:
-            with progress, Feed(self.plan, self.assembler, self.state) as feed:
+            with Saver(self.store) as saver, progress, Feed(self.plan, self.assembler, self.state) as feed:
                 if self.state is None:
                     self._evaluate(held, writer, progress, None)
                 for fed in feed:
                     batch = self._train(fed, writer, progress)
                     if self._evaluation_due():
                         self._evaluate(held, writer, progress, batch)
+                    saver.check()
                     if stop.requested or self._save_due():
-                        self._save(writer)
+                        self._save(saver, writer)
                     if stop.requested:
                         return
         finally:
@@ -150,7 +152,7 @@ class Loop:
         by_steps = steps is not None and self.step - self._saved_step >= steps
         return by_steps or (seconds is not None and time.monotonic() - self._saved_at >= seconds)
 
-    def _save(self, writer: "_Writer") -> None:
+    def _save(self, saver: Saver, writer: "_Writer") -> None:
         began = time.perf_counter()
         writer.sync()
         tensors = {f"model/{name}": tensor for name, tensor in self.model.state_dict().items()}
@@ -163,7 +165,7 @@ class Loop:
             "tokens": self.tokens,
             "threads": torch.get_num_threads(),
         }
-        self.store.save(self.step, tensors, state, self.prepared.identity)
+        saver.save(self.step, tensors, state, self.prepared.identity)
         self._saved_step, self._saved_at = self.step, time.monotonic()
         self._saving = time.perf_counter() - began
 

@@ -2,8 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,15 +97,24 @@ def _tokenised_by(sets: dict[str, ShardSet]) -> tuple[Vocabulary, PictureRules]:
     return manifest.vocabulary, manifest.picture_rules or PictureRules()
 
 
-def make_deterministic(run: Run) -> None:
-    """Fixed threads and deterministic algorithms: the same numbers in every process on this machine.
+@contextmanager
+def deterministic(run: Run) -> Iterator[None]:
+    """Fixed threads and deterministic algorithms inside: the same numbers in every process on this machine.
 
-    Odd: MKL picks code paths by the alignment of memory; torch aligns to 64 bytes, which is enough.
+    Odd: MKL picks code paths by the alignment of memory; torch aligns to 64 bytes, which is enough. Flushing denormals
+    is a thread's own state, inherited by the threads that it starts: enter before torch has started its workers.
     """
+    threads, algorithms = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     torch.set_num_threads(run.threads or os.cpu_count() or 1)
     torch.use_deterministic_algorithms(True)
     torch.backends.cudnn.benchmark = False
     torch.set_flush_denormal(True)  # decays near e^-5 a token reach denormals, which halve a CPU's speed
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.use_deterministic_algorithms(algorithms)
+        torch.set_flush_denormal(False)
 
 
 def build_model(prepared: Prepared) -> JointModel:

@@ -21,7 +21,7 @@ from trivium.pipelines.train.folder import (
     write_atomically,
 )
 from trivium.pipelines.train.loop import Loop
-from trivium.pipelines.train.prepare import Prepared, keep_tokenizer, make_deterministic, prepare
+from trivium.pipelines.train.prepare import Prepared, deterministic, keep_tokenizer, prepare
 from trivium.pipelines.train.report import write_report
 from trivium.pipelines.train.signals import StopRequest
 
@@ -34,10 +34,9 @@ def train(path: Path, out: Path, overrides: Sequence[str] = (), note: Callable[[
     `facts["complete"]` is False when a signal stopped it. Raises the errors of `trivium.errors`.
     """
     run = load_run(path, overrides)
-    with RunFolder(out) as folder, StopRequest() as stop:
+    with RunFolder(out) as folder, StopRequest() as stop, deterministic(run):
         if folder.metrics.exists() and not folder.starts.exists():
             raise InputError(f"{folder.metrics} was not written by trivium train; give another --out")
-        make_deterministic(run)
         prepared = prepare(run, name=str(path), cache=folder.root / "plan")
         store = CheckpointStore(folder.checkpoints, keep=run.checkpoint.keep)
         store.clean()
@@ -98,6 +97,7 @@ def run_facts(folder: RunFolder, prepared: Prepared, loop: Loop) -> dict[str, An
         "starts": [{"at": start["at"], "step": start["step"]} for start in read_starts(folder)],
         "code": code_version(),
         "machine": machine(),
+        "device": prepared.device.type,
         "config": dump_resolved(prepared.run, {"model": prepared.identity["model"]}),
     }
 

@@ -68,8 +68,8 @@ class Chart:
         parts = [f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(self.title)}">']
         parts += [frame.band(band, index) for index, band in enumerate(self.bands)]
         parts += frame.axes(self.unit)
-        parts += [frame.rule(rule) for rule in self.rules]
         parts += [frame.line(line) for line in self.series]
+        parts += [frame.rule(rule) for rule in self.rules]
         parts.append('<line class="cross" y1="0" y2="0" x1="0" x2="0"/></svg>')
         return "".join(parts)
 

@@ -40,6 +40,7 @@ def summarize(lines: Sequence[Line], run: dict[str, Any]) -> dict[str, Any]:
         "starts": run["starts"],
         "code": run["code"],
         "machine": run["machine"],
+        "device": run["device"],
         "config": run["config"],
         "samples": run.get("samples", []),
     }

@@ -8,14 +8,14 @@ from trivium.pipelines.train.report.charts import Band, Chart, Rule, Series, smo
 Line = dict[str, Any]
 
 LOAD_NOTE = (
-    "Tokens of the busiest expert over the mean, each step, by MoE layer; 1 is even. Quantile Balancing sets the bias "
-    "from one step's scores and uses it on the next, so what is left is sampling noise of the few tokens a step, plus "
-    "how much the next batch differs from the last."
+    "Tokens of the busiest expert over the mean, each step, by MoE layer; 1 is even. Quantile Balancing evens out the "
+    "batch that it saw; the next one holds other documents, and a document's tokens like the same experts. So this "
+    "rises where a step holds few documents (long rows), and says little about balance over a day of training."
 )
 PROBE_NOTE = (
     "The same quantity taken apart, measured at every evaluation on one training batch, mean over layers: with the "
-    "bias that was used on it, after the update on the very batch that made it, and the floor that an ideal router "
-    "would show by sampling alone."
+    "bias that was used on it, after one update on that very batch, and the floor that a router even in expectation "
+    "shows by chance. First to second: other documents. Second to floor: an update takes a few rounds to settle."
 )
 
 

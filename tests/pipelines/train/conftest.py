@@ -29,11 +29,9 @@ def place(built, tmp_path):
 @pytest.fixture(scope="session")
 def prepared(built):
     from trivium.pipelines.train.config import load_run
-    from trivium.pipelines.train.prepare import make_deterministic, prepare
+    from trivium.pipelines.train.prepare import prepare
 
-    run = load_run(built / "run.yaml")
-    make_deterministic(run)
-    return prepare(run, name="run.yaml", cache=None)
+    return prepare(load_run(built / "run.yaml"), name="run.yaml", cache=None)
 
 
 @pytest.fixture(scope="session")

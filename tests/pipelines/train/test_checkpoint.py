@@ -12,7 +12,7 @@ import torch
 from trivium.errors import CheckpointError, TrainError
 from trivium.pipelines.train.checkpoint import CheckpointStore, check_identity, verify
 
-IDENTITY = {"model": {"width": 8, "layers": [1, 2]}, "seed": 1}
+IDENTITY = {"model": {"width": 8, "layers": [1, 2], "patterns": []}, "seed": 1}
 
 
 def tensors(seed: int) -> dict[str, torch.Tensor]:
@@ -132,9 +132,9 @@ def test_an_unknown_version_is_refused_by_name(tmp_path):
 def test_another_configuration_names_the_keys(tmp_path):
     found = store(tmp_path).newest(no_warning)
     assert found is not None
-    check_identity(found, {"model": {"width": 8, "layers": (1, 2)}, "seed": 1})
+    check_identity(found, {"model": {"width": 8, "layers": (1, 2), "patterns": ()}, "seed": 1})
     with pytest.raises(CheckpointError) as caught:
-        check_identity(found, {"model": {"width": 16, "layers": [1, 2]}, "seed": 1, "extra": "new"})
+        check_identity(found, {"model": {"width": 16, "layers": [1, 2], "patterns": []}, "seed": 1, "extra": "new"})
     message = str(caught.value)
     assert "model.width was 8, is 16" in message
     assert "extra was absent, is 'new'" in message
