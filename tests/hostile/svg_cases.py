@@ -98,6 +98,7 @@ def reference_cases(web: str) -> dict[str, tuple[bytes, str]]:
         "css_escaped_url": f'<circle r="4" style="fill:u\\72l({web}/h.svg#p)"/>',
         "css_nested_url": f'<circle r="4" style="fill:image-set(url({web}/i.png) 1x)"/>',
         "style_url": f'<circle r="4" style="fill:url(\'{web}/j.svg#p\')"/>',
+        "css_background": f'<circle r="4" style="background:url({web}/p.png)"/>',
         "fill_url": f'<circle r="4" fill="url({web}/k.svg#p)"/>',
         "fill_url_upper_case": f'<circle r="4" fill=" URL( {web}/l.svg#p ) red"/>',
         "filter_url": f'<circle r="4" filter="url({web}/m.svg#f)"/>',

@@ -61,7 +61,7 @@ def test_answers_come_back_typed_from_one_lasting_child(isolation: Sandbox) -> N
 @pytest.mark.parametrize(
     ("task", "request_", "reason"),
     [
-        ("hold_the_gil", 60, "timeout"),
+        ("hold_the_gil", 20, "timeout"),
         ("spin_in_c", 0, "timeout"),
         ("allocate", 10 << 30, "memory"),
         ("segfault", 0, "crashed"),
