@@ -19,7 +19,9 @@ def write_page(out: Path, plan: Sequence[Step], seconds: Mapping[str, float]) ->
     facts["corpora"] = {name: _corpus(out / "built" / name, out / "corpora" / name) for name in CORPORA}
     _replace(out / "report.json", json.dumps(facts, indent=2) + "\n")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(resources.files(__package__).joinpath("page.html.j2").read_text(encoding="utf-8"))
+    template = environment.from_string(
+        resources.files(__package__).joinpath("page.html.j2").read_text(encoding="utf-8")
+    )
     page = template.render(
         facts=facts,
         steps=[{"title": s.title, "command": " ".join(s.arguments), "seconds": seconds.get(s.name)} for s in plan],

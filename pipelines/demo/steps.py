@@ -9,8 +9,8 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-BUCKETS = "256,1024,4096,8192"  # tokens: the four stages of the scaled-down curriculum
-VOCABULARY = 2048
+BUCKETS = "256,1024,4096,8192,65536"  # tokens: the four stages of the scaled-down curriculum, and what they cut
+VOCABULARY = 1024
 
 # corpus: (recipe, files whose change makes the build run again)
 CORPORA = {
@@ -35,104 +35,122 @@ class Step:
 
 def steps(root: Path, out: Path) -> list[Step]:
     """The demo's steps. `root` is the folder that holds recipes/ and examples/, `out` the demo's folder."""
-    built = {name: out / "built" / name for name in CORPORA}
-    corpora = {name: out / "corpora" / name for name in CORPORA}
-    tokenizer = out / "tokenizer.json"
-    run, checkpoint = root / "recipes/runs/nano-demo.yaml", out / "run"
-    schedule = root / "recipes/curricula/demo.yaml"
+    tokenizer, schedule = out / "tokenizer.json", root / "recipes/curricula/demo.yaml"
+    built = [out / "built" / name for name in CORPORA]
     return [
-        *(_build(name, root, built[name]) for name in CORPORA),
+        *(_build(name, root, out) for name in CORPORA),
         Step(
             name="tokenizer",
             title=f"train a byte-level BPE of {VOCABULARY} ids on the built text",
-            arguments=(
-                *("tokenizer", "train", *map(str, built.values())),
-                *("--vocab", str(VOCABULARY), "--out", str(tokenizer)),
-            ),
-            reads=tuple(path / "manifest.json" for path in built.values()),
+            arguments=("tokenizer", "train", *map(str, built), "--vocab", str(VOCABULARY), "--out", str(tokenizer)),
+            reads=tuple(path / "manifest.json" for path in built),
             writes=tokenizer,
         ),
-        *(_tokenize(name, built[name], tokenizer, corpora[name]) for name in CORPORA),
+        *(_tokenize(name, tokenizer, out) for name in CORPORA),
+        *_inspect(out),
+        *_schedule(schedule, out),
+        *_train(root / "recipes/runs/nano-demo.yaml", schedule, tokenizer, out),
+    ]
+
+
+def _build(name: str, root: Path, out: Path) -> Step:
+    recipe, inputs = CORPORA[name]
+    built = out / "built" / name
+    return Step(
+        name=f"build-{name}",
+        title=f"build the {name} corpus with Beam",
+        arguments=("build", str(root / recipe), "--out", str(built)),
+        reads=(root / recipe, root / inputs),
+        writes=built / "manifest.json",
+    )
+
+
+def _tokenize(name: str, tokenizer: Path, out: Path) -> Step:
+    built, corpus = out / "built" / name, out / "corpora" / name
+    return Step(
+        name=f"tokenize-{name}",
+        title=f"tokenize {name} into length buckets {BUCKETS}",
+        arguments=(
+            *("shards", "tokenize", str(built), "--tokenizer", str(tokenizer)),
+            *("--out", str(corpus), "--buckets", BUCKETS),
+        ),
+        reads=(built / "manifest.json", tokenizer),
+        writes=corpus / "manifest.json",
+    )
+
+
+def _inspect(out: Path) -> tuple[Step, ...]:
+    corpora = [str(out / "corpora" / name) for name in CORPORA]
+    return (
         Step(
             name="stat",
             title="count what the shards hold",
-            arguments=("shards", "stat", *map(str, corpora.values())),
-            reads=tuple(path / "manifest.json" for path in corpora.values()),
+            arguments=("shards", "stat", *corpora),
+            reads=_manifests(out),
             writes=out / "stat.txt",
             capture=True,
         ),
         Step(
             name="gallery",
             title="one page to browse records, lineage and rejects",
-            arguments=("shards", "gallery", *map(str, corpora.values()), "--out", str(out / "gallery.html")),
-            reads=tuple(path / "manifest.json" for path in corpora.values()),
+            arguments=("shards", "gallery", *corpora, "--out", str(out / "gallery.html")),
+            reads=_manifests(out),
             writes=out / "gallery.html",
         ),
+    )
+
+
+def _schedule(schedule: Path, out: Path) -> tuple[Step, ...]:
+    arguments = (str(schedule), "--corpora", str(out / "corpora"))
+    return (
         Step(
             name="check",
             title="check the four-stage schedule against the corpora",
-            arguments=("curriculum", "check", str(schedule), "--corpora", str(out / "corpora")),
-            reads=(schedule, *(path / "manifest.json" for path in corpora.values())),
+            arguments=("curriculum", "check", *arguments),
+            reads=(schedule, *_manifests(out)),
             writes=out / "curriculum.txt",
             capture=True,
         ),
         Step(
             name="plot",
             title="draw it",
-            arguments=(
-                *("curriculum", "plot", str(schedule), "--corpora", str(out / "corpora")),
-                *("--out", str(out / "curriculum.png")),
-            ),
-            reads=(schedule, *(path / "manifest.json" for path in corpora.values())),
+            arguments=("curriculum", "plot", *arguments, "--out", str(out / "curriculum.png")),
+            reads=(schedule, *_manifests(out)),
             writes=out / "curriculum.png",
         ),
+    )
+
+
+def _train(run: Path, schedule: Path, tokenizer: Path, out: Path) -> tuple[Step, ...]:
+    folder = out / "run"
+    return (
         Step(
             name="train",
             title="train nano jointly on text and pictures through all four stages",
             arguments=(
-                *("train", str(run), "--out", str(checkpoint)),
+                *("train", str(run), "--out", str(folder)),
                 *("--set", f"corpora={out / 'corpora'}", "--set", f"tokenizer={tokenizer}"),
             ),
-            reads=(run, schedule, tokenizer, *(path / "manifest.json" for path in corpora.values())),
-            writes=checkpoint / "report.json",
-            resumes=checkpoint,
+            reads=(run, schedule, tokenizer, *_manifests(out)),
+            writes=folder / "report.json",
+            resumes=folder,
         ),
         Step(
             name="sample-text",
             title="continue a prompt from the cached decode path",
             arguments=(
-                *("sample", str(checkpoint), "--prompt", "The following function returns "),
+                *("sample", str(folder), "--prompt", "The following function returns "),
                 *("--tokens", "96", "--temperature", "0.7", "--seed", "1"),
             ),
-            reads=(checkpoint / "report.json",),
+            reads=(folder / "report.json",),
             writes=out / "sample-text.txt",
             capture=True,
         ),
-    ]
-
-
-def _build(name: str, root: Path, out: Path) -> Step:
-    recipe, inputs = CORPORA[name]
-    return Step(
-        name=f"build-{name}",
-        title=f"build the {name} corpus with Beam",
-        arguments=("build", str(root / recipe), "--out", str(out)),
-        reads=(root / recipe, root / inputs),
-        writes=out / "manifest.json",
     )
 
 
-def _tokenize(name: str, built: Path, tokenizer: Path, out: Path) -> Step:
-    return Step(
-        name=f"tokenize-{name}",
-        title=f"tokenize {name} into length buckets {BUCKETS}",
-        arguments=(
-            *("shards", "tokenize", str(built), "--tokenizer", str(tokenizer)),
-            *("--out", str(out), "--buckets", BUCKETS),
-        ),
-        reads=(built / "manifest.json", tokenizer),
-        writes=out / "manifest.json",
-    )
+def _manifests(out: Path) -> tuple[Path, ...]:
+    return tuple(out / "corpora" / name / "manifest.json" for name in CORPORA)
 
 
 def fingerprint(step: Step, code: str) -> str:

@@ -1,3 +1,5 @@
+"""`trivium demo`: the whole path on real files."""
+
 from pathlib import Path
 from typing import Annotated
 
