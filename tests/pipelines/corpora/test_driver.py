@@ -12,8 +12,9 @@ from trivium.data.shards import ShardSet, read_manifest, read_rejects
 from trivium.data.shards.diff import diff
 from trivium.data.shards.verify import verify
 from trivium.errors import BuildError
-from trivium.pipelines.beam import parse_options
-from trivium.pipelines.corpora.driver import cut
+from trivium.pipelines.beam import BeamOptions, parse_options
+from trivium.pipelines.corpora.driver import build, cut
+from trivium.pipelines.corpora.recipe import load_recipe
 
 GOLDEN = Path(__file__).parents[2] / "golden/web-small.json"
 TWO = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
@@ -107,8 +108,7 @@ def test_shuffled_input_gives_the_same_bytes(built, build_small, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_give_the_same_bytes(built, build_small, tmp_path, monkeypatch):
-    monkeypatch.setattr("trivium.pipelines.corpora.driver.SMALL", 0)  # every shuffle in worker processes as well
+def test_two_processes_give_the_same_bytes(built, build_small, tmp_path):
     build_small(tmp_path / "b", options=parse_options(TWO))
     assert sums(tmp_path / "b") == sums(built)
 
@@ -173,17 +173,13 @@ def test_a_recipe_is_cut_after_its_shuffles(recipe):
     assert segment.shuffle_names == ("exact_dedup", "near_dedup")
 
 
-def test_stages_may_follow_a_shuffle(build_small, tmp_path, built, recipe_file):
+def test_stages_may_follow_a_shuffle(tmp_path, recipe_file):
     text = recipe_file.read_text()
     moved = text.replace("  - {kind: heuristics}\n", "").replace(
         "  - {kind: near_dedup}\n", "  - {kind: near_dedup}\n  - {kind: heuristics}\n"
     )
     other = recipe_file.with_name("moved.yaml")
     other.write_text(moved)
-    from trivium.pipelines.beam import BeamOptions
-    from trivium.pipelines.corpora.driver import build
-    from trivium.pipelines.corpora.recipe import load_recipe
-
     manifest = build(load_recipe(other), other.parent, tmp_path / "out", BeamOptions())
     assert manifest.funnel[-1].name == "heuristics"
     assert all(document.meta.cluster for document in documents(tmp_path / "out"))

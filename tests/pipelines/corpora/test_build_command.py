@@ -1,0 +1,121 @@
+"""`trivium build` as a user meets it: facts, one-screen errors, a full disk, a killed build."""
+
+import contextlib
+import hashlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TWO = ("--", "--direct_num_workers=2", "--direct_running_mode=multi_processing")
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "trivium", "build", *map(str, arguments)]
+
+
+def trivium_build(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=250, check=False, **more)
+
+
+def sums(folder: Path) -> dict[str, str]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def one_screen(run: subprocess.CompletedProcess[str]) -> str:
+    """The message; it must be short, without a traceback, and standard output must be clean."""
+    assert run.stdout == ""
+    assert "Traceback" not in run.stderr
+    assert len(run.stderr.splitlines()) <= 12, run.stderr
+    return run.stderr
+
+
+def test_facts_as_json_are_the_manifest(built, recipe_file, tmp_path):
+    run = trivium_build(recipe_file, "--out", tmp_path / "out", "--json")
+    assert run.returncode == 0, run.stderr
+    assert run.stderr == ""
+    facts, manifest = json.loads(run.stdout), json.loads((built / "manifest.json").read_text())
+    assert facts["funnel"] == manifest["funnel"]
+    assert facts["records"] == sum(shard["records"] for shard in manifest["shards"])
+    assert sums(tmp_path / "out") == sums(built)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--set", "stages.0.max_dept=3"), "did you mean 'max_depth'"),
+        (("--set", "sources.0.path=nowhere"), "trivium inputs fetch"),
+        (("--", "--direct_worker=2"), "Beam has no option --direct_worker"),
+        (("--", "--runner=DirectRunner"), "is refused"),
+    ],
+)
+def test_wrong_usage_is_refused_before_any_work(recipe_file, tmp_path, arguments, message):
+    run = trivium_build(recipe_file, "--out", tmp_path / "out", *arguments)
+    assert run.returncode == 2
+    assert message in one_screen(run)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_someone_else_is_refused(recipe_file, tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    run = trivium_build(recipe_file, "--out", tmp_path)
+    assert run.returncode == 2
+    assert "holds letter.txt" in one_screen(run)
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, kilobytes: int) -> Iterator[bool]:
+    """A tmpfs of that size on `folder`; yields False where mounting is not allowed."""
+    folder.mkdir(exist_ok=True)
+    options = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
+    mounted = os.geteuid() == 0 and subprocess.run(options, capture_output=True, check=False).returncode == 0
+    try:
+        yield mounted
+    finally:
+        if mounted:
+            subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kilobytes", [16, 200, 700])
+def test_a_full_disk_is_one_message_and_nothing_half_written(recipe_file, built, tmp_path, kilobytes):
+    """Full at once, while reading, and while writing shards; then, with room, the same command succeeds."""
+    disk = tmp_path / "disk"
+    with small_disk(disk, kilobytes) as mounted:
+        limit = None if mounted else (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (kilobytes * 50,) * 2))
+        run = trivium_build(recipe_file, "--out", disk / "out", preexec_fn=limit)
+        assert run.returncode == 1, run.stderr
+        assert "no room left to write" in one_screen(run)
+        assert {path.name for path in (disk / "out").iterdir()} <= {".build"}
+        if mounted:
+            subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        again = trivium_build(recipe_file, "--out", disk / "out")
+        assert again.returncode == 0, again.stderr
+        assert sums(disk / "out") == sums(built)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), TWO], ids=["one", "two"])
+def test_a_killed_build_leaves_no_half_shard_and_can_be_run_again(recipe_file, built, tmp_path, options):
+    out = tmp_path / "out"
+    process = subprocess.Popen(command(recipe_file, "--out", out, *options), stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 200
+    while not any(path.stat().st_size for path in out.glob(".build/*/spool/*.spool")):
+        assert process.poll() is None, "the build ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert [path.name for path in out.iterdir()] == [".build"]
+    run = trivium_build(recipe_file, "--out", out)
+    assert run.returncode == 0, run.stderr
+    assert sums(out) == sums(built)
