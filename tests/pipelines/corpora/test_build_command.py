@@ -86,9 +86,9 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[bool]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kilobytes", [16, 200, 700])
+@pytest.mark.parametrize("kilobytes", [16, 400])
 def test_a_full_disk_is_one_message_and_nothing_half_written(recipe_file, built, tmp_path, kilobytes):
-    """Full at once, while reading, and while writing shards; then, with room, the same command succeeds."""
+    """Full at once, and in the middle; then, with room, the same command succeeds."""
     disk = tmp_path / "disk"
     with small_disk(disk, kilobytes) as mounted:
         limit = None if mounted else (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (kilobytes * 50,) * 2))
@@ -104,10 +104,9 @@ def test_a_full_disk_is_one_message_and_nothing_half_written(recipe_file, built,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [(), TWO], ids=["one", "two"])
-def test_a_killed_build_leaves_no_half_shard_and_can_be_run_again(recipe_file, built, tmp_path, options):
+def test_a_killed_build_leaves_no_half_shard_and_can_be_run_again(recipe_file, built, tmp_path):
     out = tmp_path / "out"
-    process = subprocess.Popen(command(recipe_file, "--out", out, *options), stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command(recipe_file, "--out", out, *TWO), stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 200
     while not any(path.stat().st_size for path in out.glob(".build/*/spool/*.spool")):
         assert process.poll() is None, "the build ended before it could be killed"
