@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from trivium.data.guard import frames, limits, seccomp
+from trivium.data.guard import frames, landlock, limits, seccomp
 from trivium.errors import GuardError
 
 READY, DONE, REFUSED, MEMORY, TOO_LARGE, IMPORT_FAILED = range(6)
@@ -31,13 +31,14 @@ def main(config: dict[str, Any]) -> None:
         _die_with(config["parent"])
     bounds = msgspec.convert(config["limits"], limits.Limits)
     limits.apply(bounds)
+    confined = not config["parent"] or landlock.confine(config["places"])
     try:
         task, kind = _resolve(config["task"])
     except Exception as error:
         frames.send(replies, bytes([IMPORT_FAILED]) + _describe(error))
         return
     filtered = seccomp.install()
-    frames.send(replies, bytes([READY, filtered]))
+    frames.send(replies, bytes([READY, filtered, confined]))
     while (payload := frames.receive(requests)) is not None:
         limits.grant_cpu(bounds)
         frames.send(replies, _answer(task, kind, payload, bounds.output_bytes))

@@ -46,6 +46,7 @@ class Guard:
         self._served = 0
         self.starts = 0  # children started so far
         self.filtered = False  # whether the system-call filter holds in the present child
+        self.confined = False  # whether it can open nothing but the interpreter's files
 
     def __enter__(self) -> "Guard":
         self.start()
@@ -148,7 +149,7 @@ class Guard:
                 f"the guarded task {self.task} can't be imported: {word[1:].decode(errors='replace')}; "
                 "run `pip install 'trivium[build]'` (and `apt-get install libcairo2` for SVG)"
             )
-        self.filtered = word[1:2] == b"\x01"
+        self.filtered, self.confined = word[1:2] == b"\x01", word[2:3] == b"\x01"
         return child
 
     def _drop(self) -> None:

@@ -2,7 +2,8 @@
 
 `bubblewrap`: own namespaces for user, pid, network, mounts, IPC and host name; of the file system only the interpreter,
 its packages, shared libraries and fonts, read-only, and an empty folder in memory. `limits only`: where bubblewrap is
-absent or forbidden, resource limits and the system-call filter, so the child can still read what its user can read.
+absent or forbidden, resource limits, the system-call filter, and Landlock's rule that nothing but the same places can
+be opened; on a kernel without Landlock (before 5.13) the child can read what its user can read.
 """
 
 import functools
@@ -27,7 +28,15 @@ BOOT = (
 )
 # One thread in a numeric library: a child is one of many, and each thread takes address space.
 ENVIRONMENT = {"LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-_SYSTEM = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/share/fonts", "/usr/share/fontconfig", "/etc/fonts")
+_SYSTEM = (
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/usr/share/fonts",
+    "/usr/share/fontconfig",
+    "/etc/fonts",
+    "/etc/ld.so.cache",
+)
 _LINKED = ("/lib", "/lib32", "/lib64")  # links into /usr on most systems, folders on the rest
 
 
@@ -48,8 +57,8 @@ def sandbox() -> Sandbox:
     found = _probe()
     if not found.strong:
         note(
-            f"guard: weaker isolation, limits and a system-call filter without namespaces ({found.reason}); a guarded "
-            "child can read files that you can read. `apt-get install bubblewrap` brings the strong form."
+            f"guard: weaker isolation, a system-call filter and Landlock without namespaces ({found.reason}); on a "
+            "kernel without Landlock a guarded child can read your files. `apt-get install bubblewrap` brings more."
         )
     return found
 
@@ -77,6 +86,7 @@ def command(limits: Limits, found: Sandbox, task: str, extra: Sequence[Path], in
         "path": search_path(extra),
         "limits": msgspec.to_builtins(limits),
         "parent": 0 if found.strong else os.getpid(),
+        "places": [] if found.strong else [*_LINKED, *readable(extra)],
     }
     run = [*_interpreter(), "-c", BOOT, json.dumps(config)]
     if not found.strong:
@@ -109,14 +119,17 @@ def _walls(program: str, limits: Limits, extra: Sequence[Path]) -> list[str]:
             walls += ["--symlink", os.readlink(place), place]
         else:
             walls += ["--ro-bind-try", place, place]
-    places = [*_SYSTEM, *_python_places(), *_trivium_places(), *map(str, extra)]
-    for place in dict.fromkeys(places):
+    for place in readable(extra):
         walls += ["--ro-bind-try", place, place]
     for device in ("/dev/null", "/dev/urandom"):
         walls += ["--dev-bind-try", device, device]
-    walls += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
     walls += ["--size", str(limits.scratch_bytes), "--tmpfs", "/scratch", "--chdir", "/scratch"]
     return [*walls, "--remount-ro", "/"]  # folders on the way to a bound one are in memory, without a limit
+
+
+def readable(extra: Sequence[Path]) -> list[str]:
+    """All that a child may read."""
+    return list(dict.fromkeys([*_LIBRARIES, *_FONTS, *_python_places(), *_trivium_places(), *map(str, extra)]))
 
 
 def _python_places() -> list[str]:

@@ -130,6 +130,20 @@ def test_the_file_system_holds_only_the_interpreter_and_its_libraries(tmp_path: 
     assert secret.read_text() == "x"
 
 
+def test_without_namespaces_landlock_keeps_files_away(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    with guard("read", isolation=WEAK) as g:
+        if not g.confined:
+            pytest.skip("this kernel has no Landlock")
+        for path in ("/etc/passwd", str(secret), "/proc/self/environ"):
+            with pytest.raises(GuardError, match="Permission denied"):
+                g.call(path, str)
+    with guard("write", isolation=WEAK) as g, pytest.raises(GuardError, match="Permission denied"):
+        g.call(str(secret), int)
+    assert secret.read_text() == "x"
+
+
 def test_threads_work_and_what_a_library_prints_stays_out_of_the_protocol(isolation: Sandbox) -> None:
     with guard("thread", isolation=isolation) as g:
         assert g.call(1, int) == 2
