@@ -31,7 +31,7 @@ def main(config: dict[str, Any]) -> None:
         _die_with(config["parent"])
     bounds = msgspec.convert(config["limits"], limits.Limits)
     limits.apply(bounds)
-    confined = not config["parent"] or landlock.confine(config["places"])
+    confined = not config["parent"] or landlock.confine(config["places"], os.getcwd())
     try:
         task, kind = _resolve(config["task"])
     except Exception as error:

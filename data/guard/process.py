@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -34,6 +35,8 @@ class Child:
 
     def __init__(self, task: str, limits: Limits, found: Sandbox, extra: Sequence[Path]) -> None:
         self._stderr = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+        # In the sandbox the child's folder is in memory; without one it is a real folder that goes with the child.
+        self._scratch = "" if found.strong else tempfile.mkdtemp(prefix="trivium-guard-")
         self._killed = threading.Lock()
         self._pidfd: int | None = None
         read_info, write_info = os.pipe()
@@ -62,8 +65,8 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             pass_fds=keep,
-            env=ENVIRONMENT,
-            cwd="/",
+            env={**ENVIRONMENT, "TMPDIR": self._scratch} if self._scratch else ENVIRONMENT,
+            cwd=self._scratch or "/",
             bufsize=0,
             start_new_session=True,  # an interrupt from the terminal is the parent's business
         )
@@ -111,8 +114,10 @@ class Child:
         return " ".join(self._stderr.read(400).decode(errors="replace").split())
 
     def forget(self) -> None:
-        """Closes the file behind standard error."""
+        """Closes the file behind standard error and removes the child's folder."""
         self._stderr.close()
+        if self._scratch:
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _end(self) -> None:
         # The inner process first: it dies with everything in its pid namespace, then bubblewrap reaps it and exits.

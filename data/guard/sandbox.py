@@ -28,15 +28,8 @@ BOOT = (
 )
 # One thread in a numeric library: a child is one of many, and each thread takes address space.
 ENVIRONMENT = {"LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-_SYSTEM = (
-    "/usr/lib",
-    "/usr/lib32",
-    "/usr/lib64",
-    "/usr/share/fonts",
-    "/usr/share/fontconfig",
-    "/etc/fonts",
-    "/etc/ld.so.cache",
-)
+_LIBRARIES = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/etc/ld.so.cache")
+_FONTS = ("/usr/share/fonts", "/usr/share/fontconfig", "/etc/fonts")
 _LINKED = ("/lib", "/lib32", "/lib64")  # links into /usr on most systems, folders on the rest
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -142,6 +143,10 @@ def test_without_namespaces_landlock_keeps_files_away(tmp_path: Path) -> None:
     with guard("write", isolation=WEAK) as g, pytest.raises(GuardError, match="Permission denied"):
         g.call(str(secret), int)
     assert secret.read_text() == "x"
+    with guard("write", isolation=WEAK) as g:
+        assert g.call("here.txt", int) == 100
+        assert list(Path(tempfile.gettempdir()).glob("trivium-guard-*/here.txt"))
+    assert not list(Path(tempfile.gettempdir()).glob("trivium-guard-*/here.txt"))
 
 
 def test_threads_work_and_what_a_library_prints_stays_out_of_the_protocol(isolation: Sandbox) -> None:
