@@ -29,6 +29,8 @@ from trivium.model.joint import JointConfig, JointModel
 from trivium.pipelines.train.checkpoint import Checkpoint, CheckpointStore, verify
 from trivium.vision.preprocess import load_patches
 
+SMALL = 50_000_000  # parameters
+
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
@@ -53,6 +55,11 @@ class Writer:
     tokenizer: Tokenizer
     rules: PictureRules
     step: int
+
+    def settle_threads(self) -> None:
+        """One thread for a model whose token is too little work to share; the process is ours."""
+        if sum(parameter.numel() for parameter in self.model.parameters()) < SMALL:
+            torch.set_num_threads(1)
 
     def write(
         self,

@@ -53,6 +53,7 @@ def sample(
         except OSError as error:
             raise InputError(f"--image {image}: can't be read ({error.strerror})") from None
     writer = load_writer(source, tokenizer=tokenizer)
+    writer.settle_threads()
     drawn = writer.write(prompt, picture, tokens=tokens, temperature=temperature, top_p=top_p, seed=seed)
     if as_json:
         emit_json(facts(drawn, writer.step))
