@@ -1,6 +1,7 @@
 """Beam options, one job, and the watchdog over worker processes (by really killing one)."""
 
 import errno
+import logging
 import os
 import signal
 import subprocess
@@ -27,6 +28,8 @@ class Work(beam.DoFn):
 
     def process(self, value):
         self.counter.inc()
+        if value == "log":
+            logging.getLogger("apache_beam").error("a worker speaks")
         if value == "wait":
             time.sleep(600)
         if value == "raise":
@@ -82,9 +85,12 @@ def test_a_job_returns_its_counters(tmp_path):
     assert counters == {"work/in": 3}
 
 
-def test_beam_is_silent(tmp_path, capfd):
-    run_job("count", Graph("a"), BeamOptions(), logs=tmp_path)
+def test_beam_is_silent_unless_asked(tmp_path, capfd, caplog):
+    run_job("count", Graph("log"), BeamOptions(), logs=tmp_path)
     assert capfd.readouterr() == ("", "")
+    assert caplog.records == []
+    run_job("count", Graph("log"), BeamOptions(verbose=True), logs=tmp_path)
+    assert any("a worker speaks" in record.getMessage() for record in caplog.records)
 
 
 def test_an_exception_becomes_one_line(tmp_path):

@@ -81,7 +81,7 @@ def test_a_change_of_the_normaliser_is_another_make():
 
 
 def test_short_texts_have_no_signature():
-    assert sign("one two three", made(), min_words=20) == b""
+    assert sign("one two three four five six seven", made(), min_words=20) == b""
     assert sign("", made(), min_words=0) == b""
     assert sign("one two three four", made(), min_words=4) == b""  # fewer words than an n-gram
 
