@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from trivium.data.config import Strict
 from trivium.kernels.gated_norm import gated_norm, rms_norm
-from trivium.kernels.kda import kda
+from trivium.kernels.kda import kda, kda_step
 from trivium.kernels.short_conv import short_conv
 from trivium.model.cache import KDACache
 
@@ -78,7 +78,7 @@ class KDA(nn.Module):
         """One or more packed documents; with a cache, the next tokens of its one document."""
         split = (self.config.heads, self.config.head_dim)
         q_TC, k_TC, v_TC = self._convolve(x_TD, cu_seqlens, cache)
-        attended = kda(
+        operands = (
             q_TC.unflatten(-1, split),
             k_TC.unflatten(-1, split),
             v_TC.unflatten(-1, split),
@@ -86,14 +86,14 @@ class KDA(nn.Module):
             self.b_proj(x_TD),
             self.A_log,
             self.dt_bias.unflatten(-1, split),
-            cu_seqlens,
-            initial_state=None if cache is None else cache.state_1HKV,
-            return_state=cache is not None,
         )
         if cache is None:
-            o_THK = attended
+            o_THK = kda(*operands, cu_seqlens)
+        elif cache.state_1HKV is not None and x_TD.shape[0] == 1:
+            # One row is one token and one sequence alike: the step needs no chunk.
+            o_THK, cache.state_1HKV = kda_step(*operands, cache.state_1HKV)
         else:
-            o_THK, cache.state_1HKV = attended
+            o_THK, cache.state_1HKV = kda(*operands, cu_seqlens, initial_state=cache.state_1HKV, return_state=True)
         gate_THK = self._gate(x_TD)
         if gate_THK is None:
             y_THK = rms_norm(o_THK, self.o_norm.weight, self.o_norm.eps)
