@@ -26,7 +26,8 @@ def write_page(out: Path, plan: Sequence[Step], seconds: Mapping[str, float]) ->
         facts=facts,
         steps=[{"title": s.title, "command": " ".join(s.arguments), "seconds": seconds.get(s.name)} for s in plan],
         plot=base64.b64encode((out / "curriculum.png").read_bytes()).decode(),
-        samples={s.title: s.writes.read_text() for s in plan if s.name.startswith("sample")},
+        text=(out / "sample-text.txt").read_text(encoding="utf-8"),
+        pairs=_pairs(out / "pictures"),
     )
     _replace(out / "report.html", page)
     return facts
@@ -42,6 +43,17 @@ def _corpus(built: Path, tokenised: Path) -> dict[str, Any]:
         "funnel": before["funnel"],
         "licences": after["licences"],
     }
+
+
+def _pairs(folder: Path) -> list[dict[str, Any]]:
+    """Held-out pictures and the drawings of what the model wrote, as data addresses."""
+    pairs = json.loads((folder / "pairs.json").read_text(encoding="utf-8"))
+    for pair in pairs:
+        for key in ("picture", "drawn"):
+            if pair[key] is not None:
+                payload = base64.b64encode((folder / pair[key]).read_bytes()).decode()
+                pair[key] = f"data:image/png;base64,{payload}"
+    return pairs
 
 
 def _replace(path: Path, text: str) -> None:

@@ -146,6 +146,16 @@ def _train(run: Path, schedule: Path, tokenizer: Path, out: Path) -> tuple[Step,
             writes=out / "sample-text.txt",
             capture=True,
         ),
+        Step(
+            name="sample-pictures",
+            title="write code for held-out pictures",
+            arguments=(
+                *("sample", str(folder), "--held-out", "drawings", "--count", "8"),
+                *("--temperature", "0", "--save", str(out / "pictures")),
+            ),
+            reads=(folder / "report.json",),
+            writes=out / "pictures" / "pairs.json",
+        ),
     )
 
 

@@ -1,9 +1,12 @@
 """`trivium train` and `trivium sample`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from trivium.pipelines.train.sample import Writer
 
 RunFile = Annotated[Path, typer.Argument(help="The run's YAML file.", metavar="RUN.yaml")]
 Out = Annotated[Path, typer.Option("--out", help="The run folder; the same one again goes on where it stopped.")]
@@ -34,6 +37,11 @@ def sample(
     source: Annotated[Path, typer.Argument(help="A run folder or one checkpoint folder.", metavar="RUN_OR_CHECKPOINT")],
     prompt: Annotated[str, typer.Option(help="Text to go on from.")] = "",
     image: Annotated[Path | None, typer.Option(help="A picture (png, jpg, …) to write code for.")] = None,
+    held_out: Annotated[
+        str | None, typer.Option("--held-out", metavar="CORPUS", help="Show it held-out pictures of this corpus.")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, help="Held-out pictures.")] = 4,
+    save: Annotated[Path | None, typer.Option(metavar="DIR", help="Write pictures, code and drawings there.")] = None,
     tokens: Annotated[int, typer.Option(help="At most so many tokens.")] = 200,
     temperature: Annotated[float, typer.Option(help="0 takes the likeliest token.")] = 0.8,
     top_p: Annotated[float, typer.Option(help="Draw from the likeliest tokens of this mass.")] = 0.95,
@@ -43,9 +51,11 @@ def sample(
 ) -> None:
     """Writes text after a prompt, or code after a picture, from a trained checkpoint."""
     from trivium.console import emit_json, note
-    from trivium.errors import InputError
+    from trivium.errors import InputError, UsageError
     from trivium.pipelines.train.sample import facts, load_writer
 
+    if held_out is not None and (prompt or image is not None):
+        raise UsageError("--held-out brings its own pictures; leave --prompt and --image out")
     picture = None
     if image is not None:
         try:
@@ -54,13 +64,48 @@ def sample(
             raise InputError(f"--image {image}: can't be read ({error.strerror})") from None
     writer = load_writer(source, tokenizer=tokenizer)
     writer.settle_threads()
-    drawn = writer.write(prompt, picture, tokens=tokens, temperature=temperature, top_p=top_p, seed=seed)
+    sampling = {"tokens": tokens, "temperature": temperature, "top_p": top_p, "seed": seed}
+    if held_out is not None:
+        _sample_held_out(source, writer, held_out, count, save, sampling, as_json)
+        return
+    drawn = writer.write(prompt, picture, **sampling)
     if as_json:
         emit_json(facts(drawn, writer.step))
         return
     typer.echo(prompt + drawn.text)
     how = "the document ended" if drawn.ended else "stopped at --tokens"
     note(f"step {writer.step}: {drawn.tokens} tokens, {drawn.tokens_per_second:.0f} tok/s, {how}")
+
+
+def _sample_held_out(
+    source: Path,
+    writer: "Writer",
+    corpus: str,
+    count: int,
+    save: Path | None,
+    sampling: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Held-out pictures with the code that drew them beside what the model writes."""
+    from tempfile import TemporaryDirectory
+
+    from rich.markup import escape
+    from rich.table import Table
+
+    from trivium.console import emit_json, note, out
+    from trivium.pipelines.train.pairs import held_out_pairs, save_pairs
+
+    with TemporaryDirectory() as beside:
+        facts = save_pairs(held_out_pairs(source, writer, corpus, count, sampling), save or Path(beside))
+    if as_json:
+        emit_json(facts)
+        return
+    table = Table("held-out code", "written after its picture", title=f"{corpus}, step {writer.step}", show_lines=True)
+    for fact in facts:
+        table.add_row(escape(fact["truth"]), escape(fact["written"]))
+    out.print(table)
+    if save is not None:
+        note(f"pictures and drawings: {save}")
 
 
 def _settle_environment() -> None:

@@ -1,0 +1,112 @@
+"""Held-out pictures of a run, and what its model writes for them: the quickest way to see whether it sees."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from trivium.curriculum.corpora import catalogues_of, open_corpora
+from trivium.curriculum.plan import Plan
+from trivium.curriculum.schedule import Schedule
+from trivium.data.config import load_yaml
+from trivium.data.records import Image, Text
+from trivium.errors import InputError, UsageError
+from trivium.pipelines.train.config import reload_run
+from trivium.pipelines.train.folder import RunFolder
+from trivium.pipelines.train.sample import Drawn, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A held-out record: its first picture's bytes, the code that drew it, and what the model wrote."""
+
+    id: str
+    picture: bytes
+    truth: str
+    drawn: Drawn
+
+
+def held_out_pairs(root: Path, writer: Writer, corpus: str, count: int, sampling: Mapping[str, Any]) -> Iterator[Pair]:
+    """The first `count` held-out records of `corpus` that hold a picture and text after it, shown to the model.
+
+    `root` is a run folder, whose schedule and corpora must still be where they were; `sampling` goes to
+    `Writer.write`. Raises InputError, UsageError and the errors of `open_corpora`.
+    """
+    folder = RunFolder(root)
+    if not folder.config.is_file():
+        raise InputError(f"{root}: no config.yaml here; --held-out needs a run folder, not a single checkpoint")
+    run = reload_run(yaml.safe_load(folder.config.read_text(encoding="utf-8")), str(folder.config))
+    schedule = load_yaml(Path(run.schedule), Schedule)
+    if corpus not in schedule.corpora:
+        raise UsageError(f"--held-out {corpus}: the run's corpora are {', '.join(schedule.corpora)}")
+    sets = open_corpora(Path(run.corpora), schedule)
+    plan = Plan.open(schedule, catalogues_of(sets), cache=folder.root / "plan")
+    found = 0
+    for row in plan.held_out(corpus):
+        for piece in row.pieces:
+            document, media = sets[corpus].read(piece.record)
+            shown = next((s for s in document.segments if isinstance(s, Image)), None)
+            if shown is None or found == count:
+                continue
+            after = document.segments[document.segments.index(shown) + 1 :]
+            truth = "".join(s.text for s in after if isinstance(s, Text))
+            picture = media[shown.media]
+            yield Pair(document.id, picture, truth, writer.write("", picture, **sampling))
+            found += 1
+    if not found:
+        raise UsageError(f"--held-out {corpus}: no held-out record of it holds a picture; try another corpus")
+
+
+def save_pairs(pairs: Iterator[Pair], folder: Path) -> list[dict[str, Any]]:
+    """Writes each pair's picture, code and sample into `folder`, drawing what the model wrote where that can be done.
+
+    Returns a fact a pair; all of them also stand in `pairs.json`. What the model wrote is untrusted: it is sanitised
+    and drawn in a guarded child.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    facts: list[dict[str, Any]] = []
+    for number, pair in enumerate(pairs):
+        stem = folder / f"{number:02}"
+        stem.with_suffix(".png").write_bytes(pair.picture)
+        stem.with_suffix(".svg").write_text(pair.truth, encoding="utf-8")
+        stem.with_suffix(".sample.svg").write_text(pair.drawn.text, encoding="utf-8")
+        drawing, reason = _draw(pair.drawn.text, pair.picture)
+        if drawing is not None:
+            stem.with_suffix(".sample.png").write_bytes(drawing)
+        facts.append(
+            {
+                "id": pair.id,
+                "picture": f"{stem.name}.png",
+                "truth": pair.truth.strip(),
+                "written": pair.drawn.text.strip(),
+                "drawn": None if drawing is None else f"{stem.name}.sample.png",
+                "refused": reason,
+            }
+        )
+    (folder / "pairs.json").write_bytes(msgspec.json.format(msgspec.json.encode(facts), indent=2))
+    return facts
+
+
+def _draw(code: str, like: bytes) -> tuple[bytes | None, str | None]:
+    """The picture of `code` at the size of `like`, or why there is none."""
+    from trivium.data.guard import Guard
+    from trivium.data.svg.policy import SvgPolicy, SvgRefusedError
+    from trivium.data.svg.requests import TASK, Picture, request_for
+    from trivium.data.svg.sanitise import sanitise
+    from trivium.errors import GuardError
+    from trivium.pipelines.train.sample import stored_size
+
+    try:
+        clean = sanitise(code.strip().encode(), SvgPolicy())
+        request = request_for(clean.text, max(stored_size(like)), (255, 255, 255), check=False)
+        with Guard(TASK) as guard:
+            return guard.call(request, Picture).png, None
+    except SvgRefusedError as error:
+        return None, f"{error.reason}: {error.detail}"
+    except GuardError as error:
+        return None, f"{error.reason}: {error}"
+    except ImportError as error:
+        return None, f"not drawn: {error.name} is not installed (pip install 'trivium[build]')"
