@@ -3,11 +3,8 @@
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, StrictUndefined
 
 from trivium.pipelines.demo.steps import CORPORA, Step
 
@@ -18,16 +15,16 @@ def write_page(out: Path, plan: Sequence[Step], seconds: Mapping[str, float]) ->
     facts = {**run, "train_seconds": run["seconds"], "seconds": round(sum(seconds.values()), 1), "steps": dict(seconds)}
     facts["corpora"] = {name: _corpus(out / "built" / name, out / "corpora" / name) for name in CORPORA}
     _replace(out / "report.json", json.dumps(facts, indent=2) + "\n")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(
-        resources.files(__package__).joinpath("page.html.j2").read_text(encoding="utf-8")
-    )
-    page = template.render(
-        facts=facts,
-        steps=[{"title": s.title, "command": " ".join(s.arguments), "seconds": seconds.get(s.name)} for s in plan],
-        plot=base64.b64encode((out / "curriculum.png").read_bytes()).decode(),
-        text=(out / "sample-text.txt").read_text(encoding="utf-8"),
-        pairs=_pairs(out / "pictures"),
+    page = (
+        templates(Path(__file__).parent)
+        .get_template("page.html.j2")
+        .render(
+            facts=facts,
+            steps=[{"title": s.title, "command": " ".join(s.arguments), "seconds": seconds.get(s.name)} for s in plan],
+            plot=base64.b64encode((out / "curriculum.png").read_bytes()).decode(),
+            text=(out / "sample-text.txt").read_text(encoding="utf-8"),
+            pairs=_pairs(out / "pictures"),
+        )
     )
     _replace(out / "report.html", page)
     return facts

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from trivium.pipelines.pages import short
+
 WIDTH, HEIGHT = 960, 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 16, 26, 34
 POINTS = 480
@@ -217,18 +219,6 @@ def log_ticks(low: float, high: float) -> list[float]:
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     heads = (1, 2, 5) if len(decades) <= 4 else (1,)
     return [head * 10.0**decade for decade in decades for head in heads if low <= head * 10.0**decade <= high]
-
-
-def short(value: float) -> str:
-    """Three significant digits, thousands as k and M."""
-    size = abs(value)
-    if size >= 1e6:
-        return f"{value / 1e6:.3g}M"
-    if size >= 1e4:
-        return f"{value / 1e3:.3g}k"
-    if size and size < 1e-3:
-        return f"{value:.1e}".replace("e-0", "e-")
-    return f"{value:.3g}" if size < 1000 else f"{value:.0f}"
 
 
 def _finite(value: float | None) -> bool:

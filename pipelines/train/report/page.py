@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
+from trivium.pipelines.pages import templates
 from trivium.pipelines.train.folder import RunFolder, write_atomically
 from trivium.pipelines.train.metrics import read_metrics
-from trivium.pipelines.train.report.charts import Chart, short
+from trivium.pipelines.train.report.charts import Chart
 from trivium.pipelines.train.report.facts import summarize
 from trivium.pipelines.train.report.figures import figures
 
@@ -31,20 +32,19 @@ def write_report(folder: RunFolder, run: dict[str, Any], note: Callable[[str], N
 
 def render(name: str, facts: dict[str, Any], lines: Sequence[dict[str, Any]]) -> str:
     """The page as text; everything it needs is inside it."""
-    import jinja2
-
-    loader = jinja2.FileSystemLoader(Path(__file__).parent)
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {"short": _short, "loss": _loss, "duration": duration, "percent": _percent, "count": _count}
     drawn: list[Chart] = [chart for chart in figures(facts, lines) if not chart.empty]
     config = msgspec.json.format(msgspec.json.encode(facts["config"]), indent=2).decode()
-    return environment.get_template("page.html.j2").render(
-        name=name,
-        facts=facts,
-        charts=drawn,
-        data=[chart.data() for chart in drawn],
-        parts=_parts(facts["time"]),
-        config=config,
+    return (
+        templates(Path(__file__).parent)
+        .get_template("page.html.j2")
+        .render(
+            name=name,
+            facts=facts,
+            charts=drawn,
+            data=[chart.data() for chart in drawn],
+            parts=_parts(facts["time"]),
+            config=config,
+        )
     )
 
 
@@ -62,29 +62,3 @@ def _parts(time: dict[str, float]) -> list[dict[str, Any]]:
         {"name": names[part], "seconds": seconds, "share": seconds / total, "style": f"s{index + 1}"}
         for index, (part, seconds) in enumerate(time.items())
     ]
-
-
-def duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "–"
-    if seconds < 120:
-        return f"{seconds:.3g} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def _short(value: float | None) -> str:
-    return "–" if value is None else short(value)
-
-
-def _loss(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.3g} %"
-
-
-def _count(value: float | None) -> str:
-    """Thousands parted by thin spaces."""
-    return "–" if value is None else f"{round(value):,}".replace(",", "\u202f")

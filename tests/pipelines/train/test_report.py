@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trivium.pipelines.pages import short
 from trivium.pipelines.train.folder import RunFolder
 from trivium.pipelines.train.metrics import read_metrics
 from trivium.pipelines.train.report import page
-from trivium.pipelines.train.report.charts import POINTS, Band, Chart, Rule, Series, short, smoothed, thinned, ticks
+from trivium.pipelines.train.report.charts import POINTS, Band, Chart, Rule, Series, smoothed, thinned, ticks
 from trivium.pipelines.train.report.facts import summarize
 
 
