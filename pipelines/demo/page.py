@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trivium.pipelines.demo.steps import CORPORA, Step
+from trivium.pipelines.pages import templates
 
 
 def write_page(out: Path, plan: Sequence[Step], seconds: Mapping[str, float]) -> dict[str, Any]:
@@ -15,16 +16,13 @@ def write_page(out: Path, plan: Sequence[Step], seconds: Mapping[str, float]) ->
     facts = {**run, "train_seconds": run["seconds"], "seconds": round(sum(seconds.values()), 1), "steps": dict(seconds)}
     facts["corpora"] = {name: _corpus(out / "built" / name, out / "corpora" / name) for name in CORPORA}
     _replace(out / "report.json", json.dumps(facts, indent=2) + "\n")
-    page = (
-        templates(Path(__file__).parent)
-        .get_template("page.html.j2")
-        .render(
-            facts=facts,
-            steps=[{"title": s.title, "command": " ".join(s.arguments), "seconds": seconds.get(s.name)} for s in plan],
-            plot=base64.b64encode((out / "curriculum.png").read_bytes()).decode(),
-            text=(out / "sample-text.txt").read_text(encoding="utf-8"),
-            pairs=_pairs(out / "pictures"),
-        )
+    template = templates(Path(__file__).parent).get_template("page.html.j2")
+    page = template.render(
+        facts=facts,
+        steps=[{"title": s.title, "command": " ".join(s.arguments), "seconds": seconds.get(s.name)} for s in plan],
+        plot=base64.b64encode((out / "curriculum.png").read_bytes()).decode(),
+        text=(out / "sample-text.txt").read_text(encoding="utf-8"),
+        pairs=_pairs(out / "pictures"),
     )
     _replace(out / "report.html", page)
     return facts
