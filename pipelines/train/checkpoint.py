@@ -13,9 +13,8 @@ import hashlib
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,14 +81,14 @@ class Checkpoint:
     def tensors(self) -> dict[str, Tensor]:
         """All tensors by the names they were saved under, on the CPU. Raises CheckpointError."""
         try:
-            with _quiet():
-                metadata = dcp.FileSystemReader(self.folder).read_metadata()
-                loaded: dict[str, Tensor] = {}
-                for name, entry in metadata.state_dict_metadata.items():
-                    if not isinstance(entry, TensorStorageMetadata):
-                        raise CheckpointError(f"{self.folder}: {name!r} is not a tensor; this code did not write it")
-                    loaded[name] = torch.empty(entry.size, dtype=entry.properties.dtype)
-                dcp.load(dict(loaded), storage_reader=dcp.FileSystemReader(self.folder), no_dist=True)
+            _quiet()
+            metadata = dcp.FileSystemReader(self.folder).read_metadata()
+            loaded: dict[str, Tensor] = {}
+            for name, entry in metadata.state_dict_metadata.items():
+                if not isinstance(entry, TensorStorageMetadata):
+                    raise CheckpointError(f"{self.folder}: {name!r} is not a tensor; this code did not write it")
+                loaded[name] = torch.empty(entry.size, dtype=entry.properties.dtype)
+            dcp.load(dict(loaded), storage_reader=dcp.FileSystemReader(self.folder), no_dist=True)
         except (OSError, RuntimeError, dcp.CheckpointException) as error:
             raise CheckpointError(f"{self.folder}: can't be read ({_reason(error)})") from None
         return loaded
@@ -151,9 +150,9 @@ class CheckpointStore:
     def _write(
         self, new: Path, step: int, tensors: Mapping[str, Tensor], state: Mapping[str, Any], identity: Mapping[str, Any]
     ) -> None:
-        with _quiet():
-            writer = dcp.FileSystemWriter(new, single_file_per_rank=True, sync_files=False)
-            dcp.save(dict(tensors), storage_writer=writer, no_dist=True)
+        _quiet()
+        writer = dcp.FileSystemWriter(new, single_file_per_rank=True, sync_files=False)
+        dcp.save(dict(tensors), storage_writer=writer, no_dist=True)
         paths = sorted(path for path in new.iterdir() if path.is_file())
         # Two threads: the disk takes the bytes while the processor hashes them.
         with ThreadPoolExecutor(max_workers=1) as pool:
@@ -271,12 +270,12 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """torch warns at each call that there is no process group; one process without a group is what we mean."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+def _quiet() -> None:
+    """torch warns at each call that there is no process group; one process without a group is what we mean.
+
+    Odd: a filter that stays, since `catch_warnings` swaps the filters of all threads and this one is not alone.
+    """
+    warnings.filterwarnings("ignore", message="torch.distributed is disabled", category=UserWarning)
 
 
 def _reason(error: BaseException) -> str:
