@@ -243,10 +243,12 @@ def _worker_environment(options: BeamOptions) -> Iterator[None]:
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = root if not before else f"{root}{os.pathsep}{before}"
     os.environ["TRIVIUM_VERBOSE"] = "1" if options.verbose else ""
+    os.environ["TRIVIUM_DRIVER"] = str(os.getpid())
     try:
         yield
     finally:
         os.environ.pop("TRIVIUM_VERBOSE", None)
+        os.environ.pop("TRIVIUM_DRIVER", None)
         if before is None:
             os.environ.pop("PYTHONPATH", None)
         else:

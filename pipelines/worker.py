@@ -10,11 +10,16 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+DRIVER = "TRIVIUM_DRIVER"  # process id of the driver, in the worker's environment
 
 
 def main() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        # The signal comes only for deaths after this call; a driver that died while Python started is seen here, else
+        # the worker would try for two minutes to reach it.
+        if os.getppid() != int(os.environ.get(DRIVER, os.getppid())):
+            sys.exit("the driver is gone")
     if not os.environ.get("TRIVIUM_VERBOSE"):
         logging.disable(logging.WARNING)
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")

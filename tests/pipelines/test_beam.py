@@ -145,23 +145,43 @@ def _loaded(pid: int) -> bool:
         return False
 
 
+DRIVER = """
+import sys
+from pathlib import Path
+from test_beam import TWO, Graph, parse_options, run_job
+run_job("wait", Graph("wait", "wait"), parse_options(TWO), logs=Path(sys.argv[1]))
+"""
+
+
 @pytest.mark.slow
-def test_workers_die_with_their_driver(tmp_path):
-    script = (
-        "import sys; from pathlib import Path; import importlib.util as u\n"
-        f"spec = u.spec_from_file_location('graphs', {str(Path(__file__))!r}); module = u.module_from_spec(spec)\n"
-        "sys.modules['graphs'] = module; spec.loader.exec_module(module)\n"
-        "options = module.parse_options(module.TWO)\n"
-        f"module.run_job('wait', module.Graph('wait', 'wait'), options, logs=Path({str(tmp_path)!r}))"
-    )
-    driver = subprocess.Popen([sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(tmp_path)})
+@pytest.mark.parametrize("moment", ["at spawn", "at work"])
+def test_workers_die_with_their_driver(tmp_path, moment):
+    """Also when the driver dies while its workers' Python still starts, before they can ask for the signal."""
+    here = str(Path(__file__).parent)
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, tmp_path], env={**os.environ, "PYTHONPATH": here})
     try:
-        children = _wait(lambda: _children(driver.pid))
-        assert len(children) >= 1
+        children = _wait(lambda: _workers(driver.pid))
+        if moment == "at work":
+            _wait(lambda: len(_workers(driver.pid)) == 2 and all(map(_loaded, _workers(driver.pid))))
+            time.sleep(1)
+            children = _workers(driver.pid)
+            assert len(children) == 2
+        assert driver.poll() is None
     finally:
         driver.kill()
         driver.wait()
-    assert _wait(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in children) or None, seconds=30)
+    _wait(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in children), seconds=30)
+
+
+def _workers(driver: int) -> list[int]:
+    return [pid for pid in _children(driver) if b"trivium.pipelines.worker" in _command(pid)]
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def _children(parent: int) -> list[int]:

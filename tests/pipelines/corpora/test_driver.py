@@ -113,6 +113,19 @@ def test_two_processes_give_the_same_bytes(built, build_small, tmp_path):
     assert sums(tmp_path / "b") == sums(built)
 
 
+def test_a_shuffle_in_parts_gives_the_same_bytes(built, build_small, tmp_path, monkeypatch):
+    """Band keys split by prefix into several jobs, as a corpus too large for one would be."""
+    monkeypatch.setattr("trivium.pipelines.corpora.driver.IN_FLIGHT", 150)
+    seen = set()
+    build_small(tmp_path / "b", progress=lambda stage, done, total: seen.update(_pair_files(tmp_path / "b")))
+    assert len({name.split("-")[1] for name in seen}) > 1
+    assert sums(tmp_path / "b") == sums(built)
+
+
+def _pair_files(out: Path) -> set[str]:
+    return {path.name for path in out.glob(".build/*/pairs-*") if path.is_file()}
+
+
 @pytest.mark.slow
 def test_a_job_service_gives_the_same_bytes(built, build_small, tmp_path):
     flags = ("--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=LOOPBACK")
