@@ -173,6 +173,14 @@ def test_workers_die_with_their_driver(tmp_path, moment):
     _wait(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in children), seconds=30)
 
 
+def test_a_worker_whose_driver_is_gone_ends_at_once():
+    """Without the race that the test above may win or lose: this worker's parent is not the driver it is told of."""
+    environment = {**os.environ, "TRIVIUM_DRIVER": "1"}
+    command = [sys.executable, "-m", "trivium.pipelines.worker"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr.strip()) == (1, "the driver is gone")
+
+
 def _workers(driver: int) -> list[int]:
     return [pid for pid in _children(driver) if b"trivium.pipelines.worker" in _command(pid)]
 
