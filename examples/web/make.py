@@ -3,8 +3,8 @@
     trivium inputs fetch python3.11-doc && trivium inputs fetch debian-handbook && trivium inputs fetch pywb
     python examples/web/make.py --python DIR --handbook DIR --pywb DIR
 
-Each DIR is the unpacked package (the folder that holds `usr/`, or pywb's `sample_archive/`). Pages are packed unchanged,
-as WARC `resource` records under the address where the package puts them; equal inputs give equal bytes.
+Each DIR is the unpacked package (the folder that holds `usr/`, or pywb's `sample_archive/`). Pages are packed
+unchanged, as WARC `resource` records under the address where the package puts them; equal inputs give equal bytes.
 """
 
 import argparse
@@ -13,7 +13,6 @@ import shutil
 import uuid
 from pathlib import Path
 
-from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 HERE = Path(__file__).parent

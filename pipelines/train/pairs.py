@@ -1,6 +1,6 @@
 """Held-out pictures of a run, and what its model writes for them: the quickest way to see whether it sees."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from trivium.data.records import Image, Text
 from trivium.errors import InputError, UsageError
 from trivium.pipelines.train.config import reload_run
 from trivium.pipelines.train.folder import RunFolder
-from trivium.pipelines.train.sample import Drawn, Writer
+from trivium.pipelines.train.sample import Drawn, Sampling, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class Pair:
     drawn: Drawn
 
 
-def held_out_pairs(root: Path, writer: Writer, corpus: str, count: int, sampling: Mapping[str, Any]) -> Iterator[Pair]:
+def held_out_pairs(root: Path, writer: Writer, corpus: str, count: int, sampling: Sampling) -> Iterator[Pair]:
     """The first `count` held-out records of `corpus` that hold a picture and text after it, shown to the model.
 
-    `root` is a run folder, whose schedule and corpora must still be where they were; `sampling` goes to
-    `Writer.write`. Raises InputError, UsageError and the errors of `open_corpora`.
+    `root` is a run folder, whose schedule and corpora must still be where they were. Raises InputError, UsageError and
+    the errors of `open_corpora`.
     """
     folder = RunFolder(root)
     if not folder.config.is_file():
@@ -54,7 +54,7 @@ def held_out_pairs(root: Path, writer: Writer, corpus: str, count: int, sampling
             after = document.segments[document.segments.index(shown) + 1 :]
             truth = "".join(s.text for s in after if isinstance(s, Text))
             picture = media[shown.media]
-            yield Pair(document.id, picture, truth, writer.write("", picture, **sampling))
+            yield Pair(document.id, picture, truth, writer.write("", picture, sampling))
             found += 1
     if not found:
         raise UsageError(f"--held-out {corpus}: no held-out record of it holds a picture; try another corpus")

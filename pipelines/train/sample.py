@@ -32,6 +32,23 @@ from trivium.vision.preprocess import load_patches
 SMALL = 50_000_000  # parameters
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How much is written, and how each token is drawn. Raises UsageError for values that make no sense."""
+
+    tokens: int = 200  # at most so many
+    temperature: float = 0.8  # 0 takes the likeliest token
+    top_p: float = 0.95  # draw from the likeliest tokens of this mass
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.tokens < 1 or not self.temperature >= 0 or not 0 < self.top_p <= 1:
+            raise UsageError(
+                f"tokens {self.tokens}, temperature {self.temperature:g}, top-p {self.top_p:g}: give tokens from 1, "
+                "temperature from 0, and top-p above 0 and at most 1"
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """What was written: `text` without the prompt, tokens read and written, and the speed of writing."""
@@ -61,38 +78,24 @@ class Writer:
         if sum(parameter.numel() for parameter in self.model.parameters()) < SMALL:
             torch.set_num_threads(1)
 
-    def write(
-        self,
-        prompt: str = "",
-        picture: bytes | None = None,
-        *,
-        tokens: int = 200,
-        temperature: float = 0.8,
-        top_p: float = 0.95,
-        seed: int = 0,
-    ) -> Drawn:
-        """Up to `tokens` tokens after [BOS], the picture if any, and the prompt. Raises UsageError, InputError."""
-        if tokens < 1 or temperature < 0 or not 0 < top_p <= 1:
-            raise UsageError(
-                f"tokens {tokens}, temperature {temperature:g}, top-p {top_p:g}: give tokens from 1, temperature from "
-                "0, and top-p above 0 and at most 1"
-            )
+    def write(self, prompt: str, picture: bytes | None, sampling: Sampling) -> Drawn:
+        """Goes on after [BOS], the picture if any, and the prompt. Raises UsageError, InputError."""
         opening = self._opening(prompt, picture)
         device = self.model.backbone.head.weight.device
         state = prefill(self.model, collate([opening], self.tokenizer.media_pad).to(device))
         allowed_V = self._allowed(state.logits_V.shape[0]).to(device)
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator().manual_seed(sampling.seed)
         written: list[int] = []
         ended = False
         logits_V = state.logits_V
         began = time.perf_counter()
-        while len(written) < tokens:
-            token = pick(logits_V, allowed_V, temperature, top_p, generator)
+        while len(written) < sampling.tokens:
+            token = pick(logits_V, allowed_V, sampling.temperature, sampling.top_p, generator)
             if token == self.tokenizer.eos:
                 ended = True
                 break
             written.append(token)
-            if len(written) < tokens:
+            if len(written) < sampling.tokens:
                 logits_V = step(self.model, token, state)
         seconds = time.perf_counter() - began
         return Drawn(self.tokenizer.decode(written), len(opening.tokens), len(written), ended, seconds)

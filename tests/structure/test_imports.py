@@ -27,7 +27,7 @@ FROM_ANYWHERE = {"trivium", "trivium.errors", "trivium.console"}
 TRAINING = ["kernels", "model", "vision", "curriculum", "pipelines/train"]
 # What a machine that trains must have, and what it may have: the latter is imported where it is used.
 CORE = {"torch", "triton", "numpy", "PIL", "webdataset", "msgspec", "yaml", "typer", "rich"}
-OPTIONAL = {"tokenizers", "tensorboard", "matplotlib", "safetensors", "jinja2", "ray"}
+OPTIONAL = {"tokenizers", "tensorboard", "matplotlib", "jinja2", "ray"}
 LIGHT = {"typer", "rich", "msgspec"}  # what the command line may load before it knows the command
 
 
@@ -208,7 +208,7 @@ sys.meta_path.insert(0, Block())
 def test_all_of_the_training_side_imports_where_only_the_core_is_installed(tmp_path: Path) -> None:
     names = [name for folder in TRAINING for name in modules(folder)]
     assert len(names) > 30
-    absent = {"apache_beam", *OPTIONAL, "tiktoken", "regex", "cairosvg", "selectolax", "rensa", "xxhash", "pytest"}
+    absent = {"apache_beam", *OPTIONAL, "tiktoken", "cairosvg", "rensa", "xxhash", "pytest"}
     installed = [name for name in absent if importlib.util.find_spec(name)]
     assert len(installed) > 5, "nothing is blocked here that could be missed"
     code = BLOCKED.format(absent=absent) + IMPORT_ALL.format(names=names, unwanted=["apache_beam"])

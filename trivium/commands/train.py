@@ -1,12 +1,12 @@
 """`trivium train` and `trivium sample`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from trivium.pipelines.train.sample import Writer
+    from trivium.pipelines.train.sample import Sampling, Writer
 
 RunFile = Annotated[Path, typer.Argument(help="The run's YAML file.", metavar="RUN.yaml")]
 Out = Annotated[Path, typer.Option("--out", help="The run folder; the same one again goes on where it stopped.")]
@@ -52,7 +52,7 @@ def sample(
     """Writes text after a prompt, or code after a picture, from a trained checkpoint."""
     from trivium.console import emit_json, note
     from trivium.errors import InputError, UsageError
-    from trivium.pipelines.train.sample import facts, load_writer
+    from trivium.pipelines.train.sample import Sampling, facts, load_writer
 
     if held_out is not None and (prompt or image is not None):
         raise UsageError("--held-out brings its own pictures; leave --prompt and --image out")
@@ -62,13 +62,13 @@ def sample(
             picture = image.read_bytes()
         except OSError as error:
             raise InputError(f"--image {image}: can't be read ({error.strerror})") from None
+    sampling = Sampling(tokens=tokens, temperature=temperature, top_p=top_p, seed=seed)
     writer = load_writer(source, tokenizer=tokenizer)
     writer.settle_threads()
-    sampling = {"tokens": tokens, "temperature": temperature, "top_p": top_p, "seed": seed}
     if held_out is not None:
         _sample_held_out(source, writer, held_out, count, save, sampling, as_json)
         return
-    drawn = writer.write(prompt, picture, **sampling)
+    drawn = writer.write(prompt, picture, sampling)
     if as_json:
         emit_json(facts(drawn, writer.step))
         return
@@ -83,7 +83,7 @@ def _sample_held_out(
     corpus: str,
     count: int,
     save: Path | None,
-    sampling: dict[str, Any],
+    sampling: "Sampling",
     as_json: bool,
 ) -> None:
     """Held-out pictures with the code that drew them beside what the model writes."""

@@ -17,7 +17,7 @@ from trivium.data.tokenizers import tokenize_document
 from trivium.errors import CheckpointError, InputError, UsageError
 from trivium.model.batch import Sample, collate
 from trivium.pipelines.train.checkpoint import CheckpointStore
-from trivium.pipelines.train.sample import load_writer, pick
+from trivium.pipelines.train.sample import Sampling, load_writer, pick
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def picture(prepared):
 
 def test_the_likeliest_text_is_what_a_pass_over_everything_says(writer):
     """The cached path: each token written must be the argmax of a plain forward pass over all tokens before it."""
-    drawn = writer.write("The ", tokens=12, temperature=0.0)
+    drawn = writer.write("The ", None, Sampling(tokens=12, temperature=0.0))
     ids = [writer.tokenizer.bos, *writer.tokenizer.encode("The ")]
     allowed = writer._allowed(writer.model.config.backbone.vocab)
     expected = []
@@ -71,9 +71,9 @@ def test_the_picture_reaches_what_is_written(writer, picture):
 
 
 def test_equal_seeds_write_equal_text(writer):
-    first = writer.write("A ", tokens=20, seed=3)
-    assert writer.write("A ", tokens=20, seed=3).text == first.text
-    assert writer.write("A ", tokens=20, seed=4).text != first.text
+    first = writer.write("A ", None, Sampling(tokens=20, seed=3))
+    assert writer.write("A ", None, Sampling(tokens=20, seed=3)).text == first.text
+    assert writer.write("A ", None, Sampling(tokens=20, seed=4)).text != first.text
 
 
 @given(seed=st.integers(0, 50), temperature=st.sampled_from([0.0, 0.5, 5.0]), top_p=st.sampled_from([0.1, 0.9, 1.0]))
@@ -101,7 +101,7 @@ def test_specials_are_never_written(writer):
             if name != "[EOS]":
                 writer.model.backbone.head.weight[token] += 50.0
     try:
-        drawn = writer.write("The ", tokens=30, temperature=1.5, top_p=1.0)
+        drawn = writer.write("The ", None, Sampling(tokens=30, temperature=1.5, top_p=1.0))
     finally:
         with torch.no_grad():
             writer.model.backbone.head.weight.copy_(before)
@@ -124,9 +124,9 @@ def test_refusals_name_their_cure(trained, writer, tmp_path):
     with pytest.raises(InputError, match="neither a run folder with checkpoints nor a checkpoint"):
         load_writer(tmp_path)
     with pytest.raises(UsageError, match="top-p above 0"):
-        writer.write("x", top_p=0.0)
+        Sampling(top_p=0.0)
     with pytest.raises(InputError, match="can't be decoded"):
-        writer.write("x", b"no picture")
+        writer.write("x", b"no picture", Sampling())
     copy = tmp_path / "run"
     shutil.copytree(trained[0], copy)
     (copy / "tokenizer.json").unlink()
