@@ -16,8 +16,21 @@ def measure(text: str) -> dict[str, int]:
     return {"length": len(text), "pid": os.getpid()}
 
 
-def look(_: object) -> list[str]:
-    return sorted(os.listdir("/"))
+def strangers(places: list[str]) -> list[str]:
+    """All that the file system holds beside `places` and the folders on the way to them."""
+    found: list[str] = []
+
+    def look(folder: str) -> None:
+        for entry in os.scandir(folder):
+            if entry.path in places or entry.is_symlink():  # what a link leads to is met on its own
+                continue
+            if any(place.startswith(entry.path + "/") for place in places):
+                look(entry.path)
+            else:
+                found.append(entry.path)
+
+    look("/")
+    return found
 
 
 def read(path: str) -> str:
