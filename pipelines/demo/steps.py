@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BUCKETS = "256,1024,4096,8192,65536"  # tokens: the four stages of the scaled-down curriculum, and what they cut
-VOCABULARY = 1024
+VOCABULARY = 512
 
 # corpus: (recipe, files whose change makes the build run again)
 CORPORA = {
@@ -150,8 +150,8 @@ def _train(run: Path, schedule: Path, tokenizer: Path, out: Path) -> tuple[Step,
             name="sample-pictures",
             title="write code for held-out pictures",
             arguments=(
-                *("sample", str(folder), "--held-out", "drawings", "--count", "8"),
-                *("--temperature", "0", "--save", str(out / "pictures")),
+                *("sample", str(folder), "--held-out", "drawings", "--count", "6"),
+                *("--tokens", "160", "--temperature", "0", "--save", str(out / "pictures")),
             ),
             reads=(folder / "report.json",),
             writes=out / "pictures" / "pairs.json",

@@ -26,6 +26,7 @@ from trivium.pipelines.train.feed import Assembler, Pictures
 TOKENS_A_PASS = 8192  # rows are evaluated together up to this many tokens
 
 Key = tuple[str, int]
+Totals = defaultdict[str, list[float]]  # by split, and by split and corpus: loss, targets, records
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,12 @@ def evaluate(
 ) -> dict[str, Any]:
     """The held-out part of a metrics line: {split: {loss, targets}} with losses in nats a target.
 
-    `image_shuffled` holds `matched` as well: the loss of the very same records with their own pictures.
+    `image_shuffled` holds `matched` as well, the loss of the very same records with their own pictures, and both by
+    corpus: where every code holds what only its picture tells, the difference a record is what the picture is worth.
     """
     was_training = model.training
     model.eval()
-    totals: dict[str, list[float]] = {"text": [0.0, 0], "image": [0.0, 0], "matched": [0.0, 0], "exchanged": [0.0, 0]}
+    totals: Totals = defaultdict(lambda: [0.0, 0, 0])
     try:
         with torch.no_grad(), precision or nullcontext():
             for group in _groups(held.rows):
@@ -88,6 +90,11 @@ def evaluate(
     split["image_shuffled"] = _mean(*totals["exchanged"])
     if split["image_shuffled"] is not None:
         split["image_shuffled"]["matched"] = totals["matched"][0] / totals["matched"][1]
+        split["image_shuffled"]["corpora"] = {
+            corpus: _worth(totals[f"matched {corpus}"], totals[f"exchanged {corpus}"])
+            for corpus in dict.fromkeys(piece.corpus for row in held.rows for piece in row.pieces)
+            if totals[f"exchanged {corpus}"][1]
+        }
     return split
 
 
@@ -96,7 +103,7 @@ def _pass(
     assembler: Assembler,
     pieces: Sequence[Piece],
     exchange: dict[Key, Key],
-    totals: dict[str, list[float]],
+    totals: Totals,
     device: torch.device,
 ) -> None:
     own = [assembler.pictures(piece.corpus, piece.record) for piece in pieces]
@@ -107,12 +114,14 @@ def _pass(
         _add(totals[split], sums[i], targets[i])
         if swaps[i] is not None:
             _add(totals["matched"], sums[i], targets[i])
+            _add(totals[f"matched {pieces[i].corpus}"], sums[i], targets[i])
     taking = [i for i, swap in enumerate(swaps) if swap is not None]
     if taking:
         others = [assembler.pictures(*swaps[i]) for i in taking]  # type: ignore[misc]
         sums, targets, _ = _losses(model, assembler, [pieces[i] for i in taking], others, device)
-        for i in range(len(taking)):
+        for i, taker in enumerate(taking):
             _add(totals["exchanged"], sums[i], targets[i])
+            _add(totals[f"exchanged {pieces[taker].corpus}"], sums[i], targets[i])
 
 
 def _losses(
@@ -152,7 +161,19 @@ def _groups(rows: Sequence[Row]) -> Iterator[list[Row]]:
 def _add(total: list[float], loss: float, targets: int) -> None:
     total[0] += loss
     total[1] += targets
+    total[2] += 1
 
 
-def _mean(total: float, targets: float) -> dict[str, Any] | None:
+def _worth(matched: list[float], exchanged: list[float]) -> dict[str, Any]:
+    """Mean losses a target with the right and the wrong picture, and their difference a record, in nats."""
+    records = int(exchanged[2])
+    return {
+        "matched": matched[0] / matched[1],
+        "exchanged": exchanged[0] / exchanged[1],
+        "records": records,
+        "nats_a_picture": (exchanged[0] - matched[0]) / records,
+    }
+
+
+def _mean(total: float, targets: float, _records: float = 0) -> dict[str, Any] | None:
     return {"loss": total / targets, "targets": int(targets)} if targets else None

@@ -24,6 +24,7 @@ def summarize(lines: Sequence[Line], run: dict[str, Any]) -> dict[str, Any]:
         "step": steps[-1]["step"] if steps else 0,
         "steps": run["steps"],
         "held_out": {split: _ends(held, split) for split in SPLITS},
+        "pictures": _pictures(held),
         "bigram_entropy": run["bigram"]["entropy"],
         "bigram": run["bigram"],
         "stages": [_stage(stage, steps) for stage in run["stages"]],
@@ -66,6 +67,12 @@ def _ends(held: Sequence[Line], split: str) -> dict[str, Any]:
     best = min(values)
     targets = next(line[split]["targets"] for line in held if line.get(split))
     return {"first": values[0], "last": values[-1], "best": best, "targets": targets}
+
+
+def _pictures(held: Sequence[Line]) -> dict[str, Any]:
+    """By corpus, at the last evaluation: losses with the right and the wrong picture, the difference a picture."""
+    shuffled = [line["image_shuffled"] for line in held if line.get("image_shuffled")]
+    return shuffled[-1].get("corpora", {}) if shuffled else {}
 
 
 def _stage(stage: dict[str, Any], steps: Sequence[Line]) -> dict[str, Any]:
