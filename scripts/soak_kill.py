@@ -1,10 +1,11 @@
 """Kills a training run again and again and compares what it wrote with a run that nobody touched.
 
-    python scripts/soak_kill.py RUN.yaml --out DIR --kills 50 [--seed 0] [--report FILE]
+    python scripts/soak_kill.py RUN.yaml --out DIR --kills 50 [--seed 0] [--whole DIR] [--report FILE]
 
-First the run goes through once, undisturbed. Then it is started again and again in a second folder and ended by
-SIGKILL: at random wall-clock times, in the middle of a checkpoint, and at a change of stage, in turn. When it is
-through, its `metrics.jsonl` must equal the first one's line for line apart from `time`. Exit code 1 when it does not.
+First the run goes through once, undisturbed; `--whole` gives the folder of one that did. Then it is started again and
+again in a second folder and ended by SIGKILL: at random wall-clock times, in the middle of a checkpoint, and at a
+change of stage, in turn. When it is through, its `metrics.jsonl` must equal the first one's line for line apart from
+`time`. Exit code 1 when it does not.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 POLL = 0.002  # seconds
+ALONE = 10.0  # seconds that a run is taken to last when it was not seen
 WAYS = ("random", "checkpoint", "stage")
 
 
@@ -36,12 +38,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--whole", type=Path, help="the folder of the same run, finished and never disturbed")
     parser.add_argument("--report", type=Path)
     given = parser.parse_args()
-    whole, broken = given.out / "whole", given.out / "killed"
+    whole, broken = given.whole or given.out / "whole", given.out / "killed"
     began = time.monotonic()
-    finish(given.run, whole)
-    alone = time.monotonic() - began
+    if given.whole is None:
+        finish(given.run, whole)
+    alone = time.monotonic() - began if given.whole is None else ALONE
     kills = soak(given.run, broken, given.kills, random.Random(given.seed), alone)
     finish(given.run, broken)
     difference = compare(whole / "metrics.jsonl", broken / "metrics.jsonl")
@@ -49,7 +53,7 @@ def main() -> int:
         "equal": difference is None,
         "difference": difference,
         "lines": len((whole / "metrics.jsonl").read_text().splitlines()),
-        "undisturbed_seconds": round(alone, 1),
+        "undisturbed_seconds": round(alone, 1) if given.whole is None else None,
         "kills": [asdict(kill) for kill in kills],
         "by_way": {way: sum(kill.way == way for kill in kills) for way in WAYS},
     }

@@ -41,7 +41,7 @@ def trained(built, tmp_path_factory):
 
     out = tmp_path_factory.mktemp("trained") / "run"
     said: list[str] = []
-    facts = train(built / "run.yaml", out, ["eval.every=6"], note=said.append)
+    facts = train(built / "run.yaml", out, note=said.append)
     return out, facts, said
 
 

@@ -61,7 +61,7 @@ model:
 schedule: schedule.yaml
 corpora: corpora
 tokenizer: tokenizer
-eval: {every: 8, rows: 2, context: 192}
+eval: {every: 6, rows: 2, context: 192}
 checkpoint: {every_steps: 5, every_seconds: null, keep: 2}
 threads: 1
 device: cpu

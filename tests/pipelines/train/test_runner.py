@@ -84,25 +84,25 @@ def test_the_folder_holds_config_code_tokenizer_and_events(trained, built):
 def test_a_finished_run_is_not_trained_again(copy, built):
     before = (copy / "metrics.jsonl").read_bytes()
     said: list[str] = []
-    facts = train(built / "run.yaml", copy, ["eval.every=6"], note=said.append)
+    facts = train(built / "run.yaml", copy, note=said.append)
     assert (copy / "metrics.jsonl").read_bytes() == before
     assert facts["complete"]
     assert "complete" in said[-1]
 
 
-@pytest.mark.parametrize("step", [3, 13])  # before the first checkpoint; the last step of the first stage
-def test_sigterm_saves_and_the_same_command_goes_on(trained, built, tmp_path, monkeypatch, step):
+def test_sigterm_saves_and_the_same_command_goes_on(trained, built, tmp_path, monkeypatch):
     out = tmp_path / "run"
     said: list[str] = []
-    with monkeypatch.context() as patch:
-        _StopAt(patch, step)
-        facts = train(built / "run.yaml", out, ["eval.every=6"], note=said.append)
-    assert not facts["complete"]
-    assert facts["step"] == step
-    assert said[-1].endswith(f"saved at step {step} of {facts['steps']}; the same command goes on from there")
-    assert CheckpointStore(out / "checkpoints", keep=2).steps()[-1] == step
-    assert "stopped at step" in (out / "report.html").read_text()
-    train(built / "run.yaml", out, ["eval.every=6"], note=said.append)
+    for step in (3, 13):  # before the first checkpoint; the last step of the first stage
+        with monkeypatch.context() as patch:
+            _StopAt(patch, step)
+            facts = train(built / "run.yaml", out, note=said.append)
+        assert not facts["complete"]
+        assert facts["step"] == step
+        assert said[-1].endswith(f"saved at step {step} of {facts['steps']}; the same command goes on from there")
+        assert CheckpointStore(out / "checkpoints", keep=2).steps()[-1] == step
+        assert "stopped at step" in (out / "report.html").read_text()
+    train(built / "run.yaml", out, note=said.append)
     assert without_time(out) == without_time(trained[0])
 
 
@@ -113,7 +113,7 @@ def test_a_damaged_newest_checkpoint_costs_steps_and_nothing_else(copy, trained,
     raw[1000] ^= 1
     path.write_bytes(raw)
     said: list[str] = []
-    train(built / "run.yaml", copy, ["eval.every=6"], note=said.append)
+    train(built / "run.yaml", copy, note=said.append)
     assert any("is damaged: the sha256 of __0_0.distcp differs" in line for line in said)
     assert any("going on from the checkpoint of step 20" in line for line in said)
     assert without_time(copy) == without_time(trained[0])
@@ -157,7 +157,7 @@ def test_other_threads_are_warned_of(copy, built):
         changed = msgspec.structs.replace(manifest, state={**manifest.state, "threads": 7}).sealed()
         path.write_bytes(msgspec.json.encode(changed))
     said: list[str] = []
-    train(built / "run.yaml", copy, ["eval.every=6"], note=said.append)
+    train(built / "run.yaml", copy, note=said.append)
     assert any("written with 7 threads and this process has 1" in line for line in said)
 
 
