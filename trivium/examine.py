@@ -18,7 +18,7 @@ State = Literal["ok", "missing", "broken"]
 _PURPOSES = {
     "core": "everything",
     "build": "trivium build, tokenizer, demo",
-    "train": "plots, TensorBoard, export (optional in training)",
+    "train": "pages, plots, TensorBoard (optional in training)",
     "cad": "CAD and 3D corpora",
     "web": "web page rendering",
     "video": "video corpora",

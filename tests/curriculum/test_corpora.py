@@ -166,4 +166,4 @@ def test_the_recipes_are_valid_and_grow_fourfold() -> None:
     demo, k3 = (load_yaml(ROOT / "recipes/curricula" / name, Schedule) for name in ("demo.yaml", "k3.yaml"))
     assert [stage.context for stage in demo.stages] == [256, 1024, 4096, 8192]
     assert [stage.context for stage in k3.stages] == [8 << 10, 64 << 10, 256 << 10, 1 << 20]
-    assert 450_000 <= sum(stage.tokens for stage in demo.stages) <= 600_000
+    assert 200_000 <= sum(stage.tokens for stage in demo.stages) <= 600_000  # what two cores train in minutes
