@@ -121,6 +121,7 @@ def finished(tmp_path):
         "machine": {"threads": 2},
         "bigram_entropy": 3.0,
         "held_out": {"text": ends, "image": ends, "image_shuffled": ends},
+        "pictures": {"drawings": {"matched": 2.0, "exchanged": 2.5, "records": 3, "nats_a_picture": 12.5}},
     }
     (out / "run").mkdir()
     (out / "run" / "report.json").write_text(json.dumps(report))
@@ -160,5 +161,6 @@ def test_the_page_holds_everything_and_hostile_text_makes_no_markup(finished):
     assert len(pictures) == 4  # the plot, two held-out pictures, one drawing: the hostile one has none
     assert all(address.startswith("data:image/png;base64,") for address in pictures)
     assert text.count("not drawn: ") == 1
+    assert "the wrong picture costs 12.5 nats" in text
     assert text.count("alert(2)") == 3 + 1 + 1 + 2  # reasons, prompt's text, command, truth and written: all as text
     assert text.count("&lt;img src=x") == text.count("alert(2)")

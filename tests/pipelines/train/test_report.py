@@ -25,6 +25,8 @@ def test_report_json_holds_the_contract(trained):
     assert written["held_out"]["image_shuffled"]["last"] == lines[-1]["image_shuffled"]["loss"]
     assert 0 < written["bigram_entropy"] < written["bigram"]["held_out_cross_entropy"]
     assert written["seconds"] > 0
+    assert written["machine"]["threads"] == 1
+    assert written["pictures"]["icons"].keys() == {"matched", "exchanged", "records", "nats_a_picture"}
     assert written["steps"] == written["step"] == facts["steps"]
 
 
