@@ -41,7 +41,7 @@ def test_the_shipped_recipes_load_and_find_their_files() -> None:
         assert (source.root(RECIPES) / "LICENSE").is_file()
     (drawings,) = load_recipe(RECIPES / "svg-drawings.yaml").sources
     assert isinstance(drawings, SvgDrawings)
-    assert drawings.drawings == DrawingRules()
+    assert drawings.drawings == msgspec.structs.replace(DrawingRules(), most=2)  # simpler than the default
 
 
 @pytest.mark.slow
