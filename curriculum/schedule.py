@@ -175,10 +175,10 @@ class Schedule(Strict, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, stages=stages)
 
     def stage_index(self, name: str) -> int:
-        """Position of the stage called `name`; raises ValueError naming the nearest one."""
+        """Position of the stage called `name`; raises ValueError naming those there are."""
         names = [stage.name for stage in self.stages]
         if name not in names:
-            raise ValueError(f"no stage {name!r}{_nearest(name, names)}")
+            raise ValueError(f"no stage {name!r}; known: {', '.join(names)}")
         return names.index(name)
 
 

@@ -110,7 +110,7 @@ def _set(raw: Any, override: str) -> Any:
     key, sign, text = override.partition("=")
     parts = key.split(".")
     if not sign or not all(parts):
-        raise ConfigError(f"--set {override!r}: expected key=value, such as --set optimizer.lr=0.002")
+        raise ConfigError(f"--set {override!r}: expected key=value, such as --set optimizer.momentum=0.9")
     value, _ = read_yaml(text, f"--set {key}")
     if not isinstance(raw, dict):
         raise ConfigError(f"--set {key}: the file's top level is not a mapping")

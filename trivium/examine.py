@@ -22,7 +22,7 @@ _PURPOSES = {
     "cad": "CAD and 3D corpora",
     "web": "web page rendering",
     "video": "video corpora",
-    "ray": "trivium train --ray",
+    "ray": "launching on several machines (not built yet)",
     "dev": "make check, make test",
 }
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
 from trivium.data.patches import PATCH, Fit, PictureRules, fit
@@ -64,6 +64,8 @@ def _open(payload: bytes, max_pixels: int) -> Image.Image:
                     "it out or raise the limit"
                 )
             picture.load()
+    except UnidentifiedImageError:
+        raise InputError("not a picture in a format that is read here (png, jpg, webp, gif, bmp, …)") from None
     except Image.DecompressionBombError as error:
         raise InputError(f"a picture too large to decode ({error}); leave it out") from None
     except (OSError, SyntaxError, ValueError, EOFError, TypeError, IndexError, OverflowError, MemoryError) as error:

@@ -14,6 +14,9 @@ import msgspec
 import trivium
 from trivium.errors import InputError, TrainError
 
+# What a run killed before its first recorded start may leave behind.
+BEFORE_START = {".lock", "plan", "config.yaml", "tokenizer.json"}
+
 
 class RunFolder:
     """Paths inside `root`; as a context manager it holds the folder's lock for one process."""
@@ -36,6 +39,7 @@ class RunFolder:
             raise InputError(f"{self.root}: is not a folder; give another --out") from None
         except PermissionError:
             raise InputError(f"{self.root}: can't be made (permission denied); give another --out") from None
+        self._refuse_foreign()
         self._lock = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -49,6 +53,16 @@ class RunFolder:
         os.ftruncate(self._lock, 0)
         os.write(self._lock, f"process {os.getpid()} on {socket.gethostname()}".encode())
         return self
+
+    def _refuse_foreign(self) -> None:
+        """A folder with files that no run wrote is left alone: a run would scatter its own among them."""
+        found = {path.name for path in self.root.iterdir()}
+        if found - BEFORE_START and self.starts.name not in found:
+            first = ", ".join(sorted(found - BEFORE_START)[:3])
+            raise InputError(
+                f"{self.root}: holds {first}, which no training run wrote; give --out a new or empty folder, or the "
+                "folder of a run to go on with"
+            )
 
     def __exit__(self, *raised: object) -> None:
         if self._lock is not None:

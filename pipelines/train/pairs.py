@@ -11,7 +11,7 @@ import yaml
 from trivium.curriculum.corpora import catalogues_of, open_corpora
 from trivium.curriculum.plan import Plan
 from trivium.curriculum.schedule import Schedule
-from trivium.data.config import load_yaml
+from trivium.data.config import from_mapping, load_yaml
 from trivium.data.records import Image, Text
 from trivium.errors import InputError, UsageError
 from trivium.pipelines.train.config import reload_run
@@ -38,12 +38,13 @@ def held_out_pairs(root: Path, writer: Writer, corpus: str, count: int, sampling
     folder = RunFolder(root)
     if not folder.config.is_file():
         raise InputError(f"{root}: no config.yaml here; --held-out needs a run folder, not a single checkpoint")
-    run = reload_run(yaml.safe_load(folder.config.read_text(encoding="utf-8")), str(folder.config))
-    schedule = load_yaml(Path(run.schedule), Schedule)
+    raw = yaml.safe_load(folder.config.read_text(encoding="utf-8"))
+    run = reload_run(raw, str(folder.config))
+    schedule = _schedule(raw["resolved"]["schedule"], Path(run.schedule), str(folder.config))
     if corpus not in schedule.corpora:
         raise UsageError(f"--held-out {corpus}: the run's corpora are {', '.join(schedule.corpora)}")
     sets = open_corpora(Path(run.corpora), schedule)
-    plan = Plan.open(schedule, catalogues_of(sets), cache=folder.root / "plan")
+    plan = Plan.open(schedule, catalogues_of(sets))
     found = 0
     for row in plan.held_out(corpus):
         for piece in row.pieces:
@@ -58,6 +59,14 @@ def held_out_pairs(root: Path, writer: Writer, corpus: str, count: int, sampling
             found += 1
     if not found:
         raise UsageError(f"--held-out {corpus}: no held-out record of it holds a picture; try another corpus")
+
+
+def _schedule(resolved: dict[str, Any], path: Path, name: str) -> Schedule:
+    """The run's own schedule, whatever its file says today; only the corpora's folders come from the file."""
+    today = load_yaml(path, Schedule)
+    for corpus, settings in resolved["corpora"].items():
+        settings["path"] = today.corpora[corpus].path if corpus in today.corpora else corpus
+    return from_mapping(resolved, Schedule, name=name)
 
 
 def save_pairs(pairs: Iterator[Pair], folder: Path) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ import yaml
 
 from trivium.console import note as say
 from trivium.data.tokenizers.layout import split_tokens
-from trivium.errors import InputError
 from trivium.pipelines.train.bigram import Bigrams, Document, count
 from trivium.pipelines.train.checkpoint import CheckpointStore, check_identity
 from trivium.pipelines.train.config import dump_resolved, load_run
@@ -35,8 +34,6 @@ def train(path: Path, out: Path, overrides: Sequence[str] = (), note: Callable[[
     """
     run = load_run(path, overrides)
     with RunFolder(out) as folder, StopRequest() as stop, deterministic(run):
-        if folder.metrics.exists() and not folder.starts.exists():
-            raise InputError(f"{folder.metrics} was not written by trivium train; give another --out")
         prepared = prepare(run, name=str(path), cache=folder.root / "plan")
         store = CheckpointStore(folder.checkpoints, keep=run.checkpoint.keep)
         store.clean()

@@ -88,7 +88,7 @@ def test_deep_greys_scale_instead_of_clipping():
 def test_damaged_bytes_are_refused_by_one_error():
     whole = encoded(Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)))
     for payload in (b"", b"no picture", whole[: len(whole) // 2], b"\x89PNG\r\n\x1a\n" + bytes(40)):
-        with pytest.raises(InputError, match="can't be decoded"):
+        with pytest.raises(InputError, match=r"can't be decoded|not a picture in a format"):
             load_patches(payload, RULES)
 
 

@@ -68,13 +68,17 @@ def sample(
     if held_out is not None:
         _sample_held_out(source, writer, held_out, count, save, sampling, as_json)
         return
-    drawn = writer.write(prompt, picture, sampling)
+    try:
+        drawn = writer.write(prompt, picture, sampling)
+    except InputError as error:
+        raise InputError(f"--image {image}: {error}") from None
     if as_json:
         emit_json(facts(drawn, writer.step))
         return
     typer.echo(prompt + drawn.text)
     how = "the document ended" if drawn.ended else "stopped at --tokens"
-    note(f"step {writer.step}: {drawn.tokens} tokens, {drawn.tokens_per_second:.0f} tok/s, {how}")
+    rate = f"{drawn.tokens_per_second:.0f} tok/s"
+    note(f"step {writer.step}: {drawn.tokens} tokens, {rate}, temperature {temperature:g}, {how}")
 
 
 def _sample_held_out(
