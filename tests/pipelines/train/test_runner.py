@@ -163,7 +163,7 @@ def test_other_threads_are_warned_of(copy, built):
 
 def test_a_folder_of_something_else_is_refused(built, tmp_path):
     (tmp_path / "metrics.jsonl").write_text("precious\n")
-    with pytest.raises(InputError, match="metrics.jsonl, which no training run wrote"):
+    with pytest.raises(InputError, match=r"metrics\.jsonl, which no training run wrote"):
         train(built / "run.yaml", tmp_path, note=lambda _: None)
     assert (tmp_path / "metrics.jsonl").read_text() == "precious\n"
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
