@@ -11,7 +11,8 @@ from PIL import Image
 
 from trivium.data.patches import PictureRules, fit
 from trivium.errors import InputError
-from trivium.vision.preprocess import cut, load_patches
+from trivium.vision.pixels import cut_bytes
+from trivium.vision.preprocess import load_patches, normalise
 
 RULES = PictureRules()
 
@@ -103,6 +104,6 @@ def test_a_bomb_is_refused_before_it_is_decoded():
 
 def test_patches_are_channel_then_row_then_column():
     pixels_HW3 = torch.arange(28 * 28 * 3, dtype=torch.int64).remainder(251).to(torch.uint8).view(28, 28, 3)
-    patches_NC = cut(pixels_HW3)
+    patches_NC = normalise(cut_bytes(pixels_HW3.numpy()))
     level = float(pixels_HW3[14 + 3, 5, 1])
     assert patches_NC[2].view(3, 14, 14)[1, 3, 5].item() == pytest.approx((level / 255 - 0.5) / 0.5)
