@@ -9,6 +9,7 @@ Each message says what is wrong, what was found and what to do.
     ├── MissingDependencyError   1   a package or program is absent; names the command that brings it
     ├── FetchError               1   an input could not be fetched, or is not the one that was asked for
     ├── ShardError               1   a shard, index or manifest is damaged or of another version
+    ├── StorageError             1   an address can't be reached, refuses, or did not answer in time
     ├── DigestError              1   parts made with different tokenizers, picture rules or recipes were mixed
     ├── BuildError               1   a Beam job failed: error budget spent, worker died, disk full
     ├── GuardError               1   a guarded child process was killed or refused its input (becomes a reject)
@@ -26,6 +27,7 @@ __all__ = [
     "InputError",
     "MissingDependencyError",
     "ShardError",
+    "StorageError",
     "TrainError",
     "TriviumError",
     "UsageError",
@@ -62,6 +64,17 @@ class ShardError(TriviumError):
     pass
 
 
+class StorageError(TriviumError):
+    """Storage failed, which says nothing of the bytes in it; `waited` is the seconds spent, `address` where."""
+
+    def __init__(self, message: str, address: str = "", waited: float = 0.0) -> None:
+        super().__init__(message)
+        self.address, self.waited = address, waited
+
+    def __reduce__(self) -> tuple[type["StorageError"], tuple[str, str, float]]:
+        return type(self), (str(self), self.address, self.waited)
+
+
 class DigestError(TriviumError):
     pass
 
@@ -71,14 +84,18 @@ class BuildError(TriviumError):
 
 
 class GuardError(TriviumError):
-    """A guarded child refused or did not finish its input; `reason` is the reject's short code."""
+    """A guarded child refused or did not finish its input; `reason` is the reject's short code.
 
-    def __init__(self, reason: str, message: str) -> None:
+    `transient` says that the machine, not the input, may be to blame (killed from outside, late by the wall clock): the
+    same input may pass at another time.
+    """
+
+    def __init__(self, reason: str, message: str, transient: bool = False) -> None:
         super().__init__(message)
-        self.reason = reason
+        self.reason, self.transient = reason, transient
 
-    def __reduce__(self) -> tuple[type["GuardError"], tuple[str, str]]:
-        return type(self), (self.reason, str(self))
+    def __reduce__(self) -> tuple[type["GuardError"], tuple[str, str, bool]]:
+        return type(self), (self.reason, str(self), self.transient)
 
 
 class CheckpointError(TriviumError):

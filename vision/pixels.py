@@ -37,7 +37,7 @@ class Request(msgspec.Struct, frozen=True):
 class Reply(msgspec.Struct, frozen=True):
     """Its patches, uint8 [rows · columns, 588] in one piece, and its grid in patches."""
 
-    patches: bytes
+    patches: memoryview
     rows: int
     columns: int
 
@@ -48,7 +48,7 @@ def decode(request: Request) -> Reply:
         patches_NC, size = picture_patches(request.payload, request.rules, max_pixels=request.max_pixels)
     except InputError as error:
         raise GuardError("picture", str(error)) from None
-    return Reply(patches_NC.tobytes(), size.grid_h, size.grid_w)
+    return Reply(memoryview(patches_NC).cast("B"), size.grid_h, size.grid_w)
 
 
 def picture_patches(payload: bytes, rules: PictureRules, *, max_pixels: int = MAX_PIXELS) -> tuple[Bytes, Fit]:

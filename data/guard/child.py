@@ -41,7 +41,7 @@ def main(config: dict[str, Any]) -> None:
     frames.send(replies, bytes([READY, filtered, confined]))
     while (payload := frames.receive(requests)) is not None:
         limits.grant_cpu(bounds)
-        frames.send(replies, _answer(task, kind, payload, bounds.output_bytes))
+        frames.send(replies, *_answer(task, kind, payload, bounds.output_bytes))
 
 
 def _resolve(name: str) -> tuple[Callable[[Any], Any], Any]:
@@ -52,18 +52,19 @@ def _resolve(name: str) -> tuple[Callable[[Any], Any], Any]:
     return task, typing.get_type_hints(task).get(parameter, Any)
 
 
-def _answer(task: Callable[[Any], Any], kind: Any, payload: bytes, limit: int) -> bytes:
+def _answer(task: Callable[[Any], Any], kind: Any, payload: bytes, limit: int) -> tuple[bytes, bytes]:
+    """Status and body."""
     try:
         reply = msgspec.msgpack.encode(task(msgspec.msgpack.decode(payload, type=kind)))
     except MemoryError:
-        return bytes([MEMORY])
+        return bytes([MEMORY]), b""
     except GuardError as error:
-        return bytes([REFUSED]) + msgspec.msgpack.encode([error.reason, str(error)[:_REASON_LIMIT]])
+        return bytes([REFUSED]), msgspec.msgpack.encode([error.reason, str(error)[:_REASON_LIMIT]])
     except Exception as error:
-        return bytes([REFUSED]) + msgspec.msgpack.encode(["refused", _describe(error).decode()])
+        return bytes([REFUSED]), msgspec.msgpack.encode(["refused", _describe(error).decode()])
     if len(reply) >= limit:
-        return bytes([TOO_LARGE]) + str(len(reply)).encode()
-    return bytes([DONE]) + reply
+        return bytes([TOO_LARGE]), str(len(reply)).encode()
+    return bytes([DONE]), reply
 
 
 def _describe(error: Exception) -> bytes:

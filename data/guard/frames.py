@@ -25,11 +25,15 @@ class OversizedError(Exception):
         self.size = size
 
 
-def send(fd: int, payload: bytes) -> None:
-    """Writes one frame to a blocking pipe. Raises OSError."""
-    view = memoryview(_HEADER.pack(len(payload)) + payload)
-    while view:
-        view = view[os.write(fd, view) :]
+def send(fd: int, *parts: bytes) -> None:
+    """Writes one frame, given in parts, to a blocking pipe. Raises OSError."""
+    views = [memoryview(part) for part in (_HEADER.pack(sum(map(len, parts))), *parts) if part]
+    while views:
+        written = os.writev(fd, views)
+        while views and written >= len(views[0]):
+            written -= len(views.pop(0))
+        if views:
+            views[0] = views[0][written:]
 
 
 def receive(fd: int) -> bytes | None:
@@ -48,24 +52,25 @@ def _read(fd: int, count: int) -> bytes | None:
     return bytes(got)
 
 
-def exchange(write_fd: int, read_fd: int, payload: bytes | None, *, deadline: float, limit: int) -> bytes:
+def exchange(write_fd: int, read_fd: int, payload: bytes | None, *, deadline: float, limit: int) -> bytearray:
     """Sends one frame (none when `payload` is None) and waits for one, on non-blocking pipes.
 
     `deadline` is in `time.monotonic` seconds and holds whatever the other end does; `limit` in bytes.
     Raises ClosedError, OverdueError, OversizedError.
     """
     pending = memoryview(b"" if payload is None else _HEADER.pack(len(payload)) + payload)
-    got = bytearray()
-    need = _HEADER.size
+    got = bytearray(_HEADER.size)
+    left = memoryview(got)  # what is still to be read: pictures come in megabytes, so nothing is read twice
+    body = False
     poller = select.poll()
     poller.register(read_fd, select.POLLIN)
     if pending:
         poller.register(write_fd, select.POLLOUT)
-    while len(got) < need:
-        left = deadline - time.monotonic()
-        events = dict(poller.poll(max(0.0, left) * 1000.0)) if left > 0 else {}
+    while left or not body:
+        seconds = deadline - time.monotonic()
+        events = dict(poller.poll(max(0.0, seconds) * 1000.0)) if seconds > 0 else {}
         if not events:
-            if left <= 0:
+            if seconds <= 0:
                 raise OverdueError
             continue
         if write_fd in events:
@@ -73,14 +78,14 @@ def exchange(write_fd: int, read_fd: int, payload: bytes | None, *, deadline: fl
             if not pending:
                 poller.unregister(write_fd)
         if read_fd in events:
-            chunk = _read_some(read_fd, need - len(got))
-            got += chunk
-            if len(got) == _HEADER.size == need:
+            left = left[_read_some(read_fd, left) :]
+            if not left and not body:
                 size = _HEADER.unpack(got)[0]
                 if size > limit:
                     raise OversizedError(size)
-                need += size
-    return bytes(got[_HEADER.size :])
+                got, body = bytearray(size), True
+                left = memoryview(got)
+    return got
 
 
 def _write_some(fd: int, pending: memoryview) -> memoryview:
@@ -92,11 +97,11 @@ def _write_some(fd: int, pending: memoryview) -> memoryview:
         raise ClosedError from None
 
 
-def _read_some(fd: int, count: int) -> bytes:
+def _read_some(fd: int, into: memoryview) -> int:
     try:
-        chunk = os.read(fd, min(count, 1 << 20))
+        count = os.readv(fd, [into])
     except BlockingIOError:
-        return b""
-    if not chunk:
+        return 0
+    if not count:
         raise ClosedError
-    return chunk
+    return count

@@ -17,7 +17,7 @@ from trivium.data.guard.sandbox import Sandbox, sandbox
 from trivium.errors import BuildError, GuardError, MissingDependencyError
 
 T = TypeVar("T")
-_SIGXCPU, _SIGABRT = 24, 6
+_SIGXCPU, _SIGABRT, _SIGKILL = 24, 6, 9
 _OUT_OF_MEMORY = ("MemoryError", "memory allocation of", "bad_alloc", "Cannot allocate memory", "out of memory")
 
 
@@ -84,7 +84,7 @@ class Guard:
                 reply = child.exchange(payload, seconds=limits.wall_seconds, limit=limits.output_bytes)
             except frames.OverdueError:
                 self._drop()
-                raise GuardError("timeout", f"no answer within {limits.wall_seconds:g} s; killed") from None
+                raise GuardError("timeout", f"no answer within {limits.wall_seconds:g} s; killed", True) from None
             except frames.OversizedError as error:
                 self._drop()
                 raise _too_large(error.size, limits) from None
@@ -95,8 +95,8 @@ class Guard:
                 raise
             return self._unwrap(reply, kind)
 
-    def _unwrap(self, reply: bytes, kind: type[T]) -> T:
-        status, body = reply[0] if reply else -1, reply[1:]
+    def _unwrap(self, reply: bytearray, kind: type[T]) -> T:
+        status, body = reply[0] if reply else -1, memoryview(reply)[1:]
         try:
             if status == protocol.DONE:
                 return msgspec.msgpack.decode(body, type=kind)
@@ -107,7 +107,7 @@ class Guard:
             self._drop()
             raise GuardError("crashed", f"the child's reply makes no sense ({error}); killed") from None
         if status == protocol.TOO_LARGE:
-            raise _too_large(int(body), self.limits)
+            raise _too_large(int(bytes(body)), self.limits)
         self._drop()
         if status == protocol.MEMORY:
             raise GuardError("memory", f"needed more than {self.limits.memory_bytes >> 20} MiB")
@@ -170,7 +170,10 @@ class Guard:
         if any(sign in words for sign in _OUT_OF_MEMORY) and number in (_SIGABRT, -127):
             return GuardError("memory", f"needed more than {self.limits.memory_bytes >> 20} MiB")
         how = f"by {signal_name(number)}" if number > 0 else f"with exit {code}"
-        return GuardError("crashed", f"the child ended {how}" + (f": {words[-200:]}" if words else ""))
+        # Only others send SIGKILL: the kernel short of memory, an operator.
+        return GuardError(
+            "crashed", f"the child ended {how}" + (f": {words[-200:]}" if words else ""), number == _SIGKILL
+        )
 
 
 def _too_large(size: int, limits: Limits) -> GuardError:

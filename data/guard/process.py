@@ -4,6 +4,8 @@ Odd: children are started by one thread of their own, since the kernel ties "die
 forked, and a worker's threads come and go.
 """
 
+import contextlib
+import fcntl
 import functools
 import json
 import os
@@ -22,6 +24,8 @@ from trivium.data.guard import frames
 from trivium.data.guard.limits import Limits
 from trivium.data.guard.sandbox import ENVIRONMENT, Sandbox, command
 
+_PIPE = 1 << 20  # bytes that a pipe may hold: the most that the kernel gives to anybody
+_EXIT_SECONDS = 0.5  # from a closed pipe to the exit status, on a busy machine
 _STDERR_KEPT = 1 << 16  # bytes; a chatty library's file is emptied beyond it
 
 
@@ -57,6 +61,8 @@ class Child:
         self._write_fd, self._read_fd = self._process.stdin.fileno(), self._process.stdout.fileno()
         for fd in (self._write_fd, self._read_fd):
             os.set_blocking(fd, False)
+            with contextlib.suppress(OSError):  # less room costs switches between the two processes, nothing else
+                fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _PIPE)
 
     def _spawn(self, line: list[str], keep: tuple[int, ...]) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
@@ -80,7 +86,7 @@ class Child:
         poller.register(self._read_fd, select.POLLIN)
         return not poller.poll(0)  # between requests any event is an end of file or an unasked word
 
-    def exchange(self, payload: bytes | None, *, seconds: float, limit: int) -> bytes:
+    def exchange(self, payload: bytes | None, *, seconds: float, limit: int) -> bytearray:
         """One request and its reply within `seconds`, the reply at most `limit` bytes.
 
         Raises frames.ClosedError, OverdueError, OversizedError.
@@ -123,7 +129,7 @@ class Child:
         # The inner process first: it dies with everything in its pid namespace, then bubblewrap reaps it and exits.
         # Killing bubblewrap itself would leave the inner one to init, which in a container may reap nobody.
         try:
-            self._process.wait(timeout=0.02 if self._gone() else 0)
+            self._process.wait(timeout=_EXIT_SECONDS if self._gone() else 0)
             return
         except subprocess.TimeoutExpired:
             pass

@@ -90,6 +90,23 @@ def test_each_misbehaviour_has_its_reason_and_the_next_call_works(
             assert time.monotonic() - began < 10 * LIMITS.wall_seconds + LIMITS.start_seconds
 
 
+def test_only_what_came_from_outside_is_transient(isolation: Sandbox) -> None:
+    transient = {}
+    for task, argument in (("segfault", 0), ("read", "/nonexistent"), ("spin_in_c", 0)):
+        with guard(task, isolation=isolation) as g, pytest.raises(GuardError) as caught:
+            g.call(argument, int)
+        transient[task] = caught.value.transient
+    assert transient == {"segfault": False, "read": False, "spin_in_c": True}
+    with guard("spin_in_c", Limits(wall_seconds=60), isolation=isolation) as g:
+        victim = max(psutil.Process().children(recursive=True), key=lambda child: child.create_time())
+        timer = threading.Timer(0.2, victim.kill)
+        timer.start()
+        with pytest.raises(GuardError, match="SIGKILL") as caught:
+            g.call(0, int)
+        timer.join()
+    assert (caught.value.reason, caught.value.transient) == ("crashed", True)
+
+
 def test_processor_time_is_limited_for_each_request() -> None:
     with (
         guard("spin_in_c", Limits(wall_seconds=60, cpu_seconds=1)) as g,
