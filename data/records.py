@@ -66,6 +66,17 @@ class Lineage(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
 
 
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """One question inside a document: its kind, where its answer begins and where what it rests on begins (tokens).
+
+    Positions are those of the build's meter: counted when it had a tokenizer, else estimated from bytes.
+    """
+
+    task: str
+    answer: int
+    at: tuple[int, ...]
+
+
 class Meta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is known about a document. `scores` hold what rules measured; decisions stand in the recipe's policy."""
 
@@ -80,6 +91,7 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     scores: dict[str, float] = {}
     cluster: str = ""  # near-duplicate cluster: the smallest member's source_id; held-out splits go by it
     duplicates: tuple[str, ...] = ()  # source ids of the exact and near duplicates that this one survived
+    evidence: tuple[Evidence, ...] = ()  # synthetic long documents: what their questions rest on
     lineage: Lineage = msgspec.field(default_factory=Lineage)
 
 
