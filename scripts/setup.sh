@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-EXTRAS="build,train,dev" # no CAD kernel, browser, video or cluster: `.venv/bin/pip install -e '.[cad]' -c constraints.txt`
+EXTRAS="build,train,video,dev" # no CAD kernel, browser or cluster: `.venv/bin/pip install -e '.[cad]' -c constraints.txt`
 VENV=.venv
 STAMP=$VENV/.trivium-setup
 

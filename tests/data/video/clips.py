@@ -1,0 +1,45 @@
+"""Small real clips, made with PyAV; each differs from frame to frame, so that a wrong frame is seen."""
+
+import tempfile
+from pathlib import Path
+
+import av
+import numpy as np
+
+
+def pixels(number: int, frames: int, width: int, height: int) -> np.ndarray:
+    """Frame `number`: red rises with time, a yellow bar moves down."""
+    frame = np.zeros((height, width, 3), np.uint8)
+    frame[..., 0] = 255 * number // frames
+    top = (height - 16) * number // frames
+    frame[top : top + 16] = (255, 255, 0)
+    return frame
+
+
+def clip(frames=60, width=160, height=120, codec="libx264", rate=25, suffix=".mp4", options=None, gop=12) -> bytes:
+    """The bytes of a clip of `frames` frames."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"clip{suffix}"
+        with av.open(str(path), "w", options=options or {}) as container:
+            stream = container.add_stream(codec, rate=rate)
+            stream.width, stream.height, stream.pix_fmt, stream.gop_size = width, height, "yuv420p", gop
+            for number in range(frames):
+                frame = av.VideoFrame.from_ndarray(pixels(number, frames, width, height), format="rgb24")
+                container.mux(stream.encode(frame))
+            container.mux(stream.encode())
+        return path.read_bytes()
+
+
+def streaming_clip(**more) -> bytes:
+    """An MP4 whose table of frames comes first, so that a cut file still has it."""
+    return clip(options={"movflags": "faststart"}, **more)
+
+
+def lying_avi(frames: int, stated: int) -> bytes:
+    """An AVI that states more frames than it holds, in both of its headers."""
+    payload = bytearray(clip(frames=frames, codec="mpeg4", suffix=".avi"))
+    for mark, offset in ((b"avih", 8 + 16), (b"strh", 8 + 32)):
+        at = payload.index(mark) + offset
+        assert int.from_bytes(payload[at : at + 4], "little") == frames
+        payload[at : at + 4] = stated.to_bytes(4, "little")
+    return bytes(payload)
