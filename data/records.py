@@ -125,11 +125,16 @@ def source_id(source: str, place: str) -> str:
 
 def content_id(segments: tuple[Segment, ...], media: Mapping[str, bytes]) -> str:
     """The id of a content: canonical JSON of the segments, media replaced by the sha256 of their bytes."""
+    return id_of_hashes(segments, {name: hashlib.sha256(payload).hexdigest() for name, payload in media.items()})
+
+
+def id_of_hashes(segments: tuple[Segment, ...], hashes: Mapping[str, str]) -> str:
+    """`content_id` from the sha256 of the media, in hex."""
     canonical: list[Any] = []
     for segment in segments:
         built = msgspec.to_builtins(segment)
         if not isinstance(segment, Text):
-            built["media"] = hashlib.sha256(media[segment.media]).hexdigest()
+            built["media"] = hashes[segment.media]
         canonical.append(built)
     return base32_id(msgspec.json.encode(canonical, order="sorted"))
 
@@ -160,5 +165,5 @@ def decode(payload: bytes) -> Document:
                 f"{VERSION}: read it with the Trivium release that wrote it"
             )
         return msgspec.json.decode(payload, type=Document)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ShardError(f"a record's JSON can't be read: {error}") from None

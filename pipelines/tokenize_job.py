@@ -303,8 +303,8 @@ def _finish(settings: Settings, shards: ShardSet, engine: Tokenizer, planned: li
         msgspec.json.decode((settings.work / f"info-{name}.json").read_bytes(), type=ShardInfo) for name in planned
     )
     by_file: dict[str, list[Drop]] = {STAGE: list(drops)}
-    for path in sorted((shards.folder / grammar.REJECTS).glob("*.jsonl")):
-        by_file.setdefault(path.stem, []).extend(read_rejects(shards.folder, path.name))
+    for name in sorted(shards.manifest.reject_files):
+        by_file.setdefault(name.removesuffix(".jsonl"), []).extend(read_rejects(shards.folder, name))
     refused = sum(write_rejects(out, name, held) for name, held in by_file.items())
     reasons: dict[str, int] = {}
     for drop in sorted(drops, key=lambda drop: drop.reason):
@@ -325,5 +325,4 @@ def _finish(settings: Settings, shards: ShardSet, engine: Tokenizer, planned: li
         rejects=refused,
         parent=shards.digest,
     )
-    write_manifest(out, manifest)
-    return manifest
+    return write_manifest(out, manifest)

@@ -1,15 +1,18 @@
 """Shard sets: WebDataset tars with an index beside each and one manifest; our own strict writer and reader."""
 
+from trivium.data.shards.address import Address, Patience, Place, place
+from trivium.data.shards.index import tally
 from trivium.data.shards.manifest import (
     ALL,
     Bucket,
     FunnelStage,
     Manifest,
     ShardInfo,
+    Sums,
+    Takedown,
     Vocabulary,
     begin,
     read_manifest,
-    tally,
     write_manifest,
 )
 from trivium.data.shards.names import index_name, shard_name
@@ -20,18 +23,24 @@ from trivium.data.shards.writer import Record, write_rejects, write_shard
 
 __all__ = [
     "ALL",
+    "Address",
     "Bucket",
     "Entries",
     "FunnelStage",
     "Manifest",
+    "Patience",
+    "Place",
     "Record",
     "ShardInfo",
     "ShardSet",
+    "Sums",
+    "Takedown",
     "Vocabulary",
     "begin",
     "bucket_for",
     "index_name",
     "parse_buckets",
+    "place",
     "plan_shards",
     "read_manifest",
     "read_rejects",

@@ -1,22 +1,27 @@
-"""`manifest.json` and the index beside each tar, as strict versioned structs.
+"""`manifest.json`, which sums up a set, as a strict versioned struct; `trivium.data.shards.index` has what lies beside
+each tar.
 
-Odd: nothing in them depends on time, machine or number of workers, so equal sets have equal manifests, byte for byte.
+Odd: nothing in it depends on time, machine or number of workers, so equal sets have equal manifests, byte for byte. It
+holds the sums of every shard by licence, language and length, so that counting a set reads no index.
 """
 
 import hashlib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from trivium.data.config import Strict
 from trivium.data.patches import PictureRules
 from trivium.data.shards import names
-from trivium.data.shards.storage import write_whole
+from trivium.data.shards.address import Place
+from trivium.data.shards.storage import read_file, write_whole
 from trivium.errors import InputError, ShardError
 
-MANIFEST_FORMAT, MANIFEST_VERSION = "trivium.manifest", 1
-INDEX_FORMAT, INDEX_VERSION = "trivium.index", 1
+MANIFEST_FORMAT, MANIFEST_VERSION = "trivium.manifest", 2
+MANIFEST_LIMIT = 512 << 20  # bytes
+
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 
 
 class Bucket(Strict, frozen=True, kw_only=True):
@@ -29,15 +34,40 @@ class Bucket(Strict, frozen=True, kw_only=True):
 ALL = Bucket(name="all")
 
 
+class Sums(Strict, frozen=True, kw_only=True):
+    """Sums over some records."""
+
+    records: Count = 0
+    tokens: Count = 0
+    patches: Count = 0
+
+    def __add__(self, other: "Sums") -> "Sums":
+        return Sums(
+            records=self.records + other.records,
+            tokens=self.tokens + other.tokens,
+            patches=self.patches + other.patches,
+        )
+
+
 class ShardInfo(Strict, frozen=True, kw_only=True):
-    """One tar: sums over its records, and sha256 of the tar and of its index."""
+    """One tar: sums over its records, its first and last id, and sha256 of the tar and of its index.
+
+    `lengths` and `sizes` are histograms: at place p the records of 2^p ≤ tokens (or bytes) < 2^(p + 1), 0 counted as 1.
+    """
 
     name: str
     bucket: str
-    records: int
-    tokens: int
-    patches: int
-    bytes: int
+    records: Count
+    tokens: Count
+    patches: Count
+    images: Count
+    bytes: Count
+    first: str
+    last: str
+    licences: dict[str, Sums]
+    languages: dict[str, Sums]
+    lengths: Annotated[tuple[Count, ...], msgspec.Meta(max_length=62)]
+    sizes: Annotated[tuple[Count, ...], msgspec.Meta(max_length=62)]
     sha256: str
     index_sha256: str
 
@@ -49,6 +79,25 @@ class FunnelStage(Strict, frozen=True, kw_only=True):
     input: int
     kept: int
     dropped: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+class RejectFile(Strict, frozen=True, kw_only=True):
+    """One file of `rejects/`: how many it holds, and its sha256."""
+
+    records: Count
+    sha256: str
+
+
+class Takedown(Strict, frozen=True, kw_only=True):
+    """One `trivium shards drop`: what was asked by whom and why, and the records and shards that it touched."""
+
+    reason: str
+    by: str
+    ids: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    licences: tuple[str, ...] = ()
+    records: Count
+    shards: tuple[str, ...]
 
 
 class Vocabulary(Strict, frozen=True, kw_only=True):
@@ -66,7 +115,7 @@ class Vocabulary(Strict, frozen=True, kw_only=True):
 
 class Manifest(Strict, frozen=True, kw_only=True):
     """A whole set. `recipe` is a digest and `resolved` the resolved recipe; `parent` the digest of the set that this
-    one was tokenised from."""
+    one was tokenised from. `write_manifest` fills in `reject_files`."""
 
     format: str = MANIFEST_FORMAT
     version: int = MANIFEST_VERSION
@@ -83,7 +132,9 @@ class Manifest(Strict, frozen=True, kw_only=True):
     licences: dict[str, int] = msgspec.field(default_factory=dict)
     languages: dict[str, int] = msgspec.field(default_factory=dict)
     funnel: tuple[FunnelStage, ...] = ()
-    rejects: int = 0
+    rejects: Count = 0
+    reject_files: dict[str, RejectFile] = msgspec.field(default_factory=dict)
+    takedowns: tuple[Takedown, ...] = ()
     parent: str | None = None
 
     @property
@@ -99,60 +150,16 @@ class Manifest(Strict, frozen=True, kw_only=True):
         return sum(shard.patches for shard in self.shards)
 
 
-class Index(Strict, frozen=True, kw_only=True):
-    """Columns over the records of one tar; `field … crc32` run over the members, `members` of them a record.
-
-    `offset` and `size` span a record's blocks in the tar, headers included, and `sha256` is taken over them;
-    `member_offset` and `member_size` span one payload.
-    """
-
-    format: str = INDEX_FORMAT
-    version: int = INDEX_VERSION
-    shard: str
-    bytes: int
-    id: list[str]
-    offset: list[int]
-    size: list[int]
-    sha256: list[str]
-    tokens: list[int]
-    patches: list[int]
-    images: list[int]
-    cluster: list[str]
-    source_id: list[str]
-    license: list[str]
-    language: list[str]
-    members: list[int]
-    field: list[str]
-    member_offset: list[int]
-    member_size: list[int]
-    crc32: list[int]
-
-    def broken(self) -> str:
-        """Why the columns can't be right, or an empty string."""
-        columns: list[list[int] | list[str]] = [self.offset, self.size, self.sha256, self.tokens, self.patches]
-        columns += [self.images, self.cluster, self.source_id, self.license, self.language, self.members]
-        if any(len(column) != len(self.id) for column in columns):
-            return "its record columns differ in length"
-        if any(len(c) != sum(self.members) for c in (self.field, self.member_offset, self.member_size, self.crc32)):
-            return "its member columns differ in length"
-        if any(o < 0 or s < 0 or o + s > self.bytes for o, s in zip(self.offset, self.size, strict=True)):
-            return "a record lies outside the tar"
-        if any(o < 0 or s < 0 or o + s > self.bytes for o, s in zip(self.member_offset, self.member_size, strict=True)):
-            return "a member lies outside the tar"
-        return ""
-
-
 class _Envelope(msgspec.Struct, frozen=True):
     format: str = ""
     version: int = 0
 
 
-S = TypeVar("S", Manifest, Index)
+S = TypeVar("S", bound=Strict)
 
 
-def parse(payload: bytes, kind: type[S], path: Path) -> S:
-    """Reads a manifest or index. Raises ShardError naming `path`, the version found and what to do."""
-    name, version = (MANIFEST_FORMAT, MANIFEST_VERSION) if issubclass(kind, Manifest) else (INDEX_FORMAT, INDEX_VERSION)
+def parse(payload: bytes, kind: type[S], path: Place, name: str, version: int) -> S:
+    """Reads JSON of the format `name`. Raises ShardError naming `path`, the version found and what to do."""
     try:
         head = msgspec.json.decode(payload, type=_Envelope)
         if head.format != name or head.version != version:
@@ -161,33 +168,39 @@ def parse(payload: bytes, kind: type[S], path: Path) -> S:
                 "read it with the Trivium release that wrote it, or build the set again"
             )
         return msgspec.json.decode(payload, type=kind)
+    except RecursionError:
+        raise ShardError(f"{path}: its values are nested too deep; our writer made no such file") from None
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise ShardError(f"{path}: damaged ({error}); copy the file again, or build the set again") from None
 
 
-def encode(value: Manifest | Index) -> bytes:
-    """Canonical bytes: sorted keys; a manifest is indented, since people read it."""
-    raw = msgspec.json.encode(value, order="sorted")
-    return (msgspec.json.format(raw, indent=2) if isinstance(value, Manifest) else raw) + b"\n"
+def encode(value: Manifest) -> bytes:
+    """Canonical bytes: sorted keys, indented, since people read it."""
+    return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2) + b"\n"
 
 
-def read_manifest(folder: Path) -> tuple[Manifest, str]:
-    """The manifest of a set and the sha256 of its bytes. Raises InputError (no folder) or ShardError."""
+def read_manifest(folder: Place) -> tuple[Manifest, str]:
+    """The manifest of a set and the sha256 of its bytes. Raises InputError (no folder), ShardError or StorageError."""
     path = folder / names.MANIFEST
-    if not folder.is_dir():
+    if isinstance(folder, Path) and not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give the folder that holds {names.MANIFEST}")
     try:
-        payload = path.read_bytes()
-    except FileNotFoundError:
+        payload = read_file(path, MANIFEST_LIMIT)
+    except ShardError:
+        if isinstance(path, Path) and path.exists():
+            raise
         raise ShardError(
             f"{folder}: no {names.MANIFEST}; either this is no shard set, or its build did not finish: run it again"
         ) from None
-    except OSError as error:
-        raise ShardError(f"{path}: can't be read ({error.strerror}); mend its permissions or copy it again") from None
-    manifest = parse(payload, Manifest, path)
+    manifest = parse(payload, Manifest, path, MANIFEST_FORMAT, MANIFEST_VERSION)
     for info in manifest.shards:
         if not names.SHARD.fullmatch(info.name):  # a name with folders would lead out of the set
             raise ShardError(f"{path}: {info.name!r} is no shard name; copy the file again, or build the set again")
+    for name in manifest.reject_files:
+        if not names.REJECT.fullmatch(name):
+            raise ShardError(f"{path}: {name!r} is no name of rejects; copy the file again, or build the set again")
+    if len({info.name for info in manifest.shards}) != len(manifest.shards):
+        raise ShardError(f"{path}: a shard is listed twice; copy the file again, or build the set again")
     return manifest, hashlib.sha256(payload).hexdigest()
 
 
@@ -201,47 +214,32 @@ def begin(folder: Path) -> None:
         left.unlink(missing_ok=True)
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """The last step of a build: removes shards of an earlier run that this one no longer lists, then names the set
-    whole, atomically."""
+def write_manifest(folder: Path, manifest: Manifest) -> Manifest:
+    """The last step of a build: names the set whole, atomically, with the rejects that lie there, and then removes
+    shards of an earlier run that this one does not list. Returns what was written."""
+    whole = msgspec.structs.replace(manifest, reject_files=_reject_files(folder))
+    write_whole(folder / names.MANIFEST, encode(whole))
+    remove_unlisted(folder, whole)
+    return whole
+
+
+def _reject_files(folder: Path) -> dict[str, RejectFile]:
+    found = {}
+    for path in sorted((folder / names.REJECTS).glob("*.jsonl")):
+        payload = path.read_bytes()
+        found[path.name] = RejectFile(records=payload.count(b"\n"), sha256=hashlib.sha256(payload).hexdigest())
+    return found
+
+
+def remove_unlisted(folder: Path, manifest: Manifest) -> None:
+    """Deletes shards, indexes and rejects of ours that the manifest does not list, and what killed writers left."""
     listed = {shard.name for shard in manifest.shards}
     listed |= {names.index_name(name) for name in listed}
     for path in (folder / names.SHARDS).glob("*"):
         if path.name not in listed and names.SHARD.fullmatch(path.name.replace(".idx.json", ".tar")):
             path.unlink()
-    write_whole(folder / names.MANIFEST, encode(manifest))
-
-
-def read_index(folder: Path, info: ShardInfo) -> Index:
-    """The index of one shard. Raises ShardError when it is missing, damaged, or not the manifest's."""
-    path = folder / names.SHARDS / names.index_name(info.name)
-    try:
-        payload = path.read_bytes()
-    except OSError as error:
-        raise ShardError(
-            f"{path}: the index of {info.name} can't be read ({error.strerror}); copy it again, or build the set again"
-        ) from None
-    if hashlib.sha256(payload).hexdigest() != info.index_sha256:
-        raise ShardError(
-            f"{path}: sha256 {hashlib.sha256(payload).hexdigest()[:16]}…, the manifest says {info.index_sha256[:16]}…; "
-            "the file was changed or belongs to another build: copy it again, or build the set again"
-        )
-    index = parse(payload, Index, path)
-    reason = index.broken()
-    if not reason and len(index.id) != info.records:
-        reason = f"it lists {len(index.id)} records and the manifest {info.records}"
-    if reason:
-        raise ShardError(f"{path}: {reason}; build the set again")
-    return index
-
-
-def tally(folder: Path, shards: tuple[ShardInfo, ...]) -> tuple[dict[str, int], dict[str, int]]:
-    """Records by licence and by language, counted from the indexes; for a manifest's tables."""
-    licences: dict[str, int] = {}
-    languages: dict[str, int] = {}
-    for info in shards:
-        index = read_index(folder, info)
-        for license_, language in zip(index.license, index.language, strict=True):
-            licences[license_] = licences.get(license_, 0) + 1
-            languages[language] = languages.get(language, 0) + 1
-    return dict(sorted(licences.items())), dict(sorted(languages.items()))
+    for path in (folder / names.REJECTS).glob("*.jsonl"):
+        if path.name not in manifest.reject_files:
+            path.unlink()
+    for left in (*folder.glob(".*.tmp"), *folder.glob("*/.*.tmp")):
+        left.unlink(missing_ok=True)

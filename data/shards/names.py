@@ -18,6 +18,7 @@ _WORD = r"[0-9a-z]+(?:_[0-9a-z]+)*"
 CORPUS = re.compile(rf"{_WORD}(?:-{_WORD})*")
 BUCKET = re.compile(r"[0-9a-z]+")
 SHARD = re.compile(rf"(?P<corpus>{CORPUS.pattern})-(?P<bucket>[0-9a-z]+)-(?P<number>[0-9]{{5}})\.tar")
+REJECT = re.compile(r"[0-9a-z]+(?:[-_][0-9a-z]+)*\.jsonl")
 
 MANIFEST = "manifest.json"
 SHARDS = "shards"

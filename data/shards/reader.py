@@ -1,13 +1,14 @@
 """Random access to a shard set by the offsets in its indexes; a tar is never scanned.
 
 Odd: each read checks the member's CRC from the index, so a flipped bit is an error at the first read and not a strange
-loss much later.
+loss much later. A CRC that differs is read once more, then the whole tar is hashed, once, to say what was changed.
 """
 
+import copy
+import hashlib
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -16,10 +17,14 @@ from numpy.typing import NDArray
 from trivium.data import records
 from trivium.data.records import Document
 from trivium.data.shards import names
-from trivium.data.shards.manifest import Index, Manifest, read_index, read_manifest
-from trivium.data.shards.storage import Blob
+from trivium.data.shards.address import Patience, Place, place
+from trivium.data.shards.index import Index, read_index
+from trivium.data.shards.manifest import Manifest, read_manifest
+from trivium.data.shards.storage import Blob, RemoteBlob, open_blob, read_file, sizes_in
 from trivium.data.stage import Drop
 from trivium.errors import ShardError
+
+REJECTS_LIMIT = 2 << 30  # bytes of one file of rejects
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,45 +51,71 @@ class Entries:
 
 
 class ShardSet:
-    """An opened set: `manifest`, `digest` (sha256 of manifest.json), `entries`, and reads by record number."""
+    """An opened set: `manifest`, `digest` (sha256 of manifest.json), `entries`, and reads by record number.
 
-    def __init__(self, folder: Path, manifest: Manifest, digest: str, indexes: list[Index]) -> None:
+    `folder` is a local path or an address. Threads may share one; it crosses to other processes without its handles.
+    """
+
+    def __init__(self, folder: Place, manifest: Manifest, digest: str, indexes: list[Index]) -> None:
         self.folder, self.manifest, self.digest = folder, manifest, digest
         self.entries = _entries(indexes)
-        self._blobs = [Blob(folder / names.SHARDS / info.name) for info in manifest.shards]
+        self._blobs = [open_blob(folder / names.SHARDS / info.name) for info in manifest.shards]
         counts = np.array([n for index in indexes for n in index.members], np.int64)
         self._first = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         self._field = [field for index in indexes for field in index.field]
         self._offset = np.array([n for index in indexes for n in index.member_offset], np.int64)
         self._size = np.array([n for index in indexes for n in index.member_size], np.int64)
         self._crc32 = np.array([n for index in indexes for n in index.crc32], np.int64)
+        self.faults: dict[str, str] = {}  # by tar: why its length is wrong
         self._by_id: dict[str, int] | None = None
+        self._suspects: dict[int, str] = {}
 
     @classmethod
-    def open(cls, folder: Path | str) -> "ShardSet":
-        """Opens by manifest and indexes, and looks at the tars' lengths. Raises InputError or ShardError."""
-        folder = Path(folder)
-        manifest, digest = read_manifest(folder)
+    def open(cls, folder: Place | str, *, patience: Patience | None = None, damaged: bool = False) -> "ShardSet":
+        """Opens by manifest and indexes, and looks at the tars' lengths; with `damaged`, tars that are cut or gone are
+        noted in `faults` and their records fail when they are read.
+
+        `folder` is a path or an address (s3://, gs://, http(s)://, memory://, file://). Raises InputError (no such
+        folder), UsageError (another scheme), ShardError (damaged), StorageError (not reachable, or no answer in time).
+        """
+        where = place(folder, patience)
+        manifest, digest = read_manifest(where)
+        return cls.part(where, manifest, digest, damaged=damaged)
+
+    @classmethod
+    def part(cls, folder: Place, manifest: Manifest, digest: str, *, damaged: bool = False) -> "ShardSet":
+        """The set with only those shards that `manifest` still lists. Raises as `open` does."""
         indexes = []
         for info in manifest.shards:
             index = read_index(folder, info)
-            path = folder / names.SHARDS / info.name
-            found = Blob(path).size()
-            if found != info.bytes or index.bytes != info.bytes:
+            if index.bytes != info.bytes:
                 raise ShardError(
-                    f"{path}: {found} bytes long, its index says {index.bytes} and the manifest {info.bytes}; it is "
-                    "cut short or of another build: copy it again, or build the set again"
+                    f"{folder / names.SHARDS / info.name}: its index says {index.bytes} bytes and the manifest "
+                    f"{info.bytes}; one of them is of another build: copy the set again, or build it again"
                 )
             indexes.append(index)
-        return cls(folder, manifest, digest, indexes)
+        faults = length_faults(folder, manifest)
+        for fault in () if damaged else faults.values():
+            raise ShardError(fault)
+        opened = cls(folder, manifest, digest, indexes)
+        opened.faults = faults
+        return opened
 
     def __len__(self) -> int:
         return len(self.entries)
 
     def read(self, record: int) -> tuple[Document, dict[str, bytes]]:
-        """The document and all its other members by field name (`i0.png`, …, `tokens`). Raises ShardError."""
-        members = range(self._first[record], self._first[record + 1])
-        media = {self._field[member]: self._payload(record, member) for member in members}
+        """The document and all its other members by field name (`i0.png`, …, `tokens`), in one read of storage.
+
+        Raises ShardError, and StorageError for addresses; so do all reads."""
+        start = int(self.entries.offset[record])
+        whole = self._blobs[int(self.entries.shard[record])].pread(start, int(self.entries.size[record]))
+        media = {}
+        for member in range(self._first[record], self._first[record + 1]):
+            at = int(self._offset[member]) - start
+            payload = whole[at : at + int(self._size[member])]
+            sound = zlib.crc32(payload) == self._crc32[member]
+            media[self._field[member]] = payload if sound else self._payload(record, member)
         try:
             return records.decode(media.pop(names.JSON)), media
         except (KeyError, ShardError) as error:
@@ -130,7 +161,23 @@ class ShardSet:
 
     def rejects(self) -> Iterator[Drop]:
         """What the build refused, with reasons."""
-        yield from read_rejects(self.folder)
+        for name in sorted(self.manifest.reject_files):
+            yield from parse_rejects(self.folder / names.REJECTS / name)
+
+    def token_members(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Of every record's stored tokens: offset in its tar, size in bytes, CRC. The writer puts them last."""
+        last = self._first[1:] - 1
+        return self._offset[last], self._size[last], self._crc32[last]
+
+    def where(self, record: int) -> str:
+        """Tar and id of a record, for messages."""
+        return self._where(record)
+
+    def reopened(self) -> "ShardSet":
+        """The same set with file handles of its own."""
+        other = copy.copy(self)
+        other._blobs = [open_blob(blob.path) for blob in self._blobs]
+        return other
 
     def close(self) -> None:
         """Gives the file handles back; a later read opens them again."""
@@ -138,28 +185,74 @@ class ShardSet:
             blob.close()
 
     def _payload(self, record: int, member: int) -> bytes:
+        blob = self._blobs[int(self.entries.shard[record])]
         offset, size = int(self._offset[member]), int(self._size[member])
-        payload = self._blobs[int(self.entries.shard[record])].pread(offset, size)
-        if zlib.crc32(payload) != self._crc32[member]:
-            raise ShardError(
-                f"{self._where(record)}: member {self._field[member]!r} at byte {offset} was changed since it was "
-                "written (CRC differs): copy the tar again, or build the set again"
-            )
-        return payload
+        for _ in range(2):  # once more: what a cable or a cache garbled comes right
+            payload = blob.pread(offset, size)
+            if zlib.crc32(payload) == self._crc32[member]:
+                return payload
+        raise ShardError(
+            f"{self._where(record)}: member {self._field[member]!r} at byte {offset} was changed since it was "
+            f"written (CRC differs); {self._suspect(int(self.entries.shard[record]))}"
+        )
+
+    def _suspect(self, shard: int) -> str:
+        """What the sha256 of a whole tar says, found out once."""
+        if shard not in self._suspects:
+            info = self.manifest.shards[shard]
+            if hash_blob(self._blobs[shard], info.bytes) == info.sha256:
+                said = "the tar is the manifest's, so its index is wrong: build the set again"
+            else:
+                said = "the tar is not the manifest's: copy it again, or build the set again"
+            self._suspects[shard] = said
+        return self._suspects[shard]
 
     def _where(self, record: int) -> str:
         return f"{self._blobs[int(self.entries.shard[record])].path}: record {self.entries.id[record]}"
 
 
-def read_rejects(folder: Path, pattern: str = "*.jsonl") -> Iterator[Drop]:
-    """Drops of `rejects/*.jsonl`, file by file. Raises ShardError naming file and line."""
-    for path in sorted((folder / names.REJECTS).glob(pattern)):
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    yield msgspec.json.decode(line, type=Drop)
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                    raise ShardError(f"{path}:{number}: no reject record ({error}); build the set again") from None
+def length_faults(folder: Place, manifest: Manifest) -> dict[str, str]:
+    """Shards whose tar or index is absent or of another length, by name; without a listing each tar is asked."""
+    held = sizes_in(folder / names.SHARDS)
+    faults = {}
+    for info in manifest.shards:
+        path = folder / names.SHARDS / info.name
+        index = names.index_name(info.name)
+        found = open_blob(path).size() if held is None else held.get(info.name)
+        if found is None:
+            faults[info.name] = f"{path}: can't be read (no such file); copy the file again, or build the set again"
+        elif found != info.bytes:
+            faults[info.name] = (
+                f"{path}: {found} bytes long, the manifest says {info.bytes}; it is cut short or of another build: "
+                "copy it again, or build the set again"
+            )
+        elif held is not None and index not in held:
+            faults[info.name] = f"{path.parent / index}: the index of {info.name} is missing; copy it again"
+    return faults
+
+
+def hash_blob(blob: Blob | RemoteBlob, length: int) -> str:
+    """sha256 of the first `length` bytes."""
+    digest = hashlib.sha256()
+    for at in range(0, length, 8 << 20):
+        digest.update(blob.pread(at, min(8 << 20, length - at)))
+    return digest.hexdigest()
+
+
+def read_rejects(folder: Place, name: str | None = None) -> Iterator[Drop]:
+    """Drops of the rejects that the manifest lists, file by file, or of one file. Raises ShardError naming the line."""
+    manifest, _ = read_manifest(folder)
+    for held in sorted(manifest.reject_files) if name is None else [name]:
+        yield from parse_rejects(folder / names.REJECTS / held)
+
+
+def parse_rejects(path: Place) -> Iterator[Drop]:
+    """The drops of one file. Raises ShardError naming file and line."""
+    for number, line in enumerate(read_file(path, REJECTS_LIMIT).splitlines(), 1):
+        try:
+            yield msgspec.json.decode(line, type=Drop)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ShardError(f"{path}:{number}: no reject record ({error}); build the set again") from None
 
 
 def _entries(indexes: list[Index]) -> Entries:

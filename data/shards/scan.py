@@ -10,7 +10,6 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,9 @@ from numpy.typing import NDArray
 from trivium.data import records
 from trivium.data.records import Document, Image, Text
 from trivium.data.shards import names, tar
-from trivium.data.shards.manifest import Index
-from trivium.data.shards.storage import Blob
+from trivium.data.shards.address import Place
+from trivium.data.shards.index import Index
+from trivium.data.shards.storage import open_blob
 from trivium.errors import ShardError
 
 LARGEST_JSON = 256 << 20  # bytes; a record's JSON beyond it is refused unread
@@ -35,21 +35,56 @@ class Scanned:
     sha256: str = ""
     document: Document | None = None
     members: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # field → offset, size, crc32
+    hashes: dict[str, str] = field(default_factory=dict)  # media → sha256
     tokens: NDArray[np.uint32] | None = None
     columns: dict[str, int | str] = field(default_factory=dict)
 
 
-def scan(path: Path, problems: list[str]) -> Iterator[Scanned]:
+class Tape:
+    """A file read once from its beginning, in pieces of 8 MiB, and hashed on the way."""
+
+    PIECE = 8 << 20
+
+    def __init__(self, path: Place) -> None:
+        self.path, self._blob = path, open_blob(path)
+        self.length = self._blob.size()
+        self._digest = hashlib.sha256()
+        self._start, self._held = 0, b""
+
+    def read(self, position: int, length: int) -> bytes:
+        """Exactly `length` bytes at `position`, which never goes back. Raises ShardError when the file ends before."""
+        if position + length > self._start + len(self._held):
+            self._held, self._start = self._held[position - self._start :], position
+            missing = length - len(self._held)
+            self._held += self._next(position + len(self._held), missing)
+        at = position - self._start
+        return self._held[at : at + length]
+
+    def _next(self, at: int, wanted: int) -> bytes:
+        """`wanted` bytes or more, up to a piece."""
+        part = self._blob.pread(at, max(wanted, min(self.PIECE, self.length - at)))
+        self._digest.update(part)
+        return part
+
+    def sha256(self) -> str:
+        """Of the whole file; what was not read yet is read now. The tape can't be read after it."""
+        at = self._start + len(self._held)
+        self._held = b""
+        while at < self.length:
+            at += len(self._next(at, 1))
+        self._blob.close()
+        return self._digest.hexdigest()
+
+
+def scan(tape: Tape, problems: list[str]) -> Iterator[Scanned]:
     """Yields the records of a tar in order; what is wrong goes to `problems`, each line naming file, offset or id."""
-    blob = Blob(path)
-    length = blob.size()
+    path, length = tape.path, tape.length
     position, last = 0, ""
     current: Scanned | None = None
-    seen: set[str] = set()
     digest = hashlib.sha256()
     try:
         while True:
-            raw = blob.pread(position, min(tar.BLOCK, max(1, length - position)))
+            raw = tape.read(position, min(tar.BLOCK, max(1, length - position)))
             if not raw.strip(b"\0"):
                 break
             if len(raw) < tar.BLOCK:
@@ -58,9 +93,8 @@ def scan(path: Path, problems: list[str]) -> Iterator[Scanned]:
             if current is None or member.key != current.id:
                 if current is not None:
                     yield _closed(current, position, digest, path, problems)
-                _check_key(member, position, last, seen)
+                _check_key(member, position, last)
                 last = member.key
-                seen.add(last)
                 current, digest = Scanned(id=last, offset=position), hashlib.sha256()
             _check_field(member, position, current)
             if member.end > length:
@@ -68,7 +102,7 @@ def scan(path: Path, problems: list[str]) -> Iterator[Scanned]:
                     f"record {member.key}: member {member.field!r} at byte {position} needs {member.end - length} more "
                     "bytes than the file has: it is cut short"
                 )
-            body = blob.pread(member.offset, tar.padded(member.size))
+            body = tape.read(member.offset, tar.padded(member.size))
             digest.update(raw + body)
             _take(current, member, body[: member.size], path, problems)
             if body[member.size :].strip(b"\0"):
@@ -76,21 +110,20 @@ def scan(path: Path, problems: list[str]) -> Iterator[Scanned]:
             position = member.end
         if current is not None:
             yield _closed(current, position, digest, path, problems)
-        if blob.pread(position, length - position) != tar.END:
+        if length - position != len(tar.END) or tape.read(position, len(tar.END)) != tar.END:
             problems.append(f"{path}: byte {position}: the end is not two zero blocks; bytes are missing or follow it")
     except ShardError as error:
         text = str(error)
         problems.append(text if text.startswith(str(path)) else f"{path}: {text}")
-    finally:
-        blob.close()
 
 
-def _check_key(member: tar.Member, position: int, last: str, seen: set[str]) -> None:
+def _check_key(member: tar.Member, position: int, last: str) -> None:
     names.check_id(member.key)
-    if member.key in seen:
-        raise ShardError(f"record {member.key} comes again at byte {position}; its members are not together")
     if member.key < last:
-        raise ShardError(f"record {member.key} at byte {position} comes after {last}; records are not sorted")
+        raise ShardError(
+            f"record {member.key} at byte {position} comes after {last}; records are not sorted, or the members of one "
+            "are not together"
+        )
     if member.field != names.JSON:
         raise ShardError(f"record {member.key} at byte {position} begins with {member.field!r}, not its JSON")
 
@@ -105,7 +138,7 @@ def _check_field(member: tar.Member, position: int, current: Scanned) -> None:
     names.check_field(member.field)
 
 
-def _take(current: Scanned, member: tar.Member, payload: bytes, path: Path, problems: list[str]) -> None:
+def _take(current: Scanned, member: tar.Member, payload: bytes, path: Place, problems: list[str]) -> None:
     current.members[member.field] = (member.offset, member.size, zlib.crc32(payload))
     where = f"{path}: record {member.key}"
     if member.field == names.JSON:
@@ -122,6 +155,7 @@ def _take(current: Scanned, member: tar.Member, payload: bytes, path: Path, prob
         else:
             current.tokens = np.frombuffer(payload, "<u4").astype(np.uint32, copy=False)
     else:
+        current.hashes[member.field] = hashlib.sha256(payload).hexdigest()
         _check_media(current, member.field, payload, where, problems)
 
 
@@ -154,7 +188,7 @@ def picture_fault(payload: bytes, segment: Image) -> str:
     return ""
 
 
-def _closed(current: Scanned, end: int, digest: "hashlib._Hash", path: Path, problems: list[str]) -> Scanned:
+def _closed(current: Scanned, end: int, digest: "hashlib._Hash", path: Place, problems: list[str]) -> Scanned:
     current.size, current.sha256 = end - current.offset, digest.hexdigest()
     document = current.document
     if document is None:
@@ -176,12 +210,11 @@ def _closed(current: Scanned, end: int, digest: "hashlib._Hash", path: Path, pro
     return current
 
 
-def content_fault(scanned: Scanned, blob: Blob) -> str:
+def content_fault(scanned: Scanned) -> str:
     """Whether the id is the hash of the content, media included; the reason when it is not."""
-    if scanned.document is None or not set(scanned.document.media) <= set(scanned.members):
+    if scanned.document is None or not set(scanned.document.media) <= set(scanned.hashes):
         return ""
-    media = {name: blob.pread(*scanned.members[name][:2]) for name in scanned.document.media}
-    found = records.content_id(scanned.document.segments, media)
+    found = records.id_of_hashes(scanned.document.segments, scanned.hashes)
     return "" if found == scanned.id else f"its content hashes to {found}; the content or the id was changed"
 
 

@@ -1,7 +1,7 @@
 """The one place where shard bytes are opened and where files take their final names.
 
 Odd: a reader keeps its file handles out of pickles and reads by `pread`, so a `ShardSet` crosses to worker processes
-and serves several threads without a lock.
+and serves several threads without a lock. Local files never load fsspec.
 """
 
 import contextlib
@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from trivium.errors import ShardError
+from trivium.data.shards.address import Address, Place
+from trivium.errors import InputError, ShardError, StorageError
 
 
 class Blob:
@@ -30,22 +31,32 @@ class Blob:
 
     def pread(self, offset: int, length: int) -> bytes:
         """Exactly `length` bytes at `offset`. Raises ShardError when the file is missing or ends before."""
+        handle = self._open()
+        parts = []
+        while length:
+            part = os.pread(handle, min(length, 1 << 30), offset)
+            if not part:
+                raise _ends_early(self.path, offset, length)
+            parts.append(part)
+            offset, length = offset + len(part), length - len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def into(self, offset: int, view: memoryview) -> None:
+        """Fills `view` (bytes) from `offset` on without a copy between. Raises as `pread` does."""
+        handle = self._open()
+        while view:
+            count = os.preadv(handle, [view[: 1 << 30]], offset)
+            if not count:
+                raise _ends_early(self.path, offset, len(view))
+            view, offset = view[count:], offset + count
+
+    def _open(self) -> int:
         if self._handle is None:
             try:
                 self._handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
             except OSError as error:
                 raise _missing(self.path, error) from None
-        parts = []
-        while length:
-            part = os.pread(self._handle, min(length, 1 << 30), offset)
-            if not part:
-                raise ShardError(
-                    f"{self.path}: ends at byte {offset}, {length} bytes before the record does; the file is cut "
-                    "short: copy it again, or build the set again"
-                )
-            parts.append(part)
-            offset, length = offset + len(part), length - len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return self._handle
 
     def close(self) -> None:
         if self._handle is not None:
@@ -61,8 +72,101 @@ class Blob:
                 self.close()
 
 
-def _missing(path: Path, error: OSError) -> ShardError:
-    return ShardError(f"{path}: can't be read ({error.strerror}); copy the file again, or build the set again")
+class RemoteBlob:
+    """The same of a file behind an address; each read is one request or, above 8 MiB, several."""
+
+    def __init__(self, path: Address) -> None:
+        self.path = path
+
+    def size(self) -> int:
+        """Length in bytes. Raises StorageError, or ShardError when the file is missing."""
+        from trivium.data.shards import remote
+
+        return remote.length_of(self.path)
+
+    def pread(self, offset: int, length: int) -> bytes:
+        """Exactly `length` bytes at `offset`. Raises StorageError, or ShardError when the file ends before."""
+        from trivium.data.shards import remote
+
+        found = remote.read_range(self.path, offset, length)
+        if len(found) < length:
+            raise _ends_early(self.path, offset + len(found), length - len(found))
+        return found
+
+    def into(self, offset: int, view: memoryview) -> None:
+        """Fills `view` (bytes) from `offset` on. Raises as `pread` does."""
+        view[:] = self.pread(offset, len(view))
+
+    def close(self) -> None:
+        """Nothing is held open; fsspec keeps the connections."""
+
+
+def open_blob(path: Place) -> Blob | RemoteBlob:
+    """A file for random reads, wherever it lies."""
+    return RemoteBlob(path) if isinstance(path, Address) else Blob(path)
+
+
+def read_file(path: Place, limit: int) -> bytes:
+    """A whole file of at most `limit` bytes. Raises ShardError (missing, larger) or StorageError (remote)."""
+    if isinstance(path, Address):
+        from trivium.data.shards import remote
+
+        payload = remote.read_range(path, 0, limit + 1)
+    else:
+        try:
+            with path.open("rb") as file:
+                payload = file.read(limit + 1) if path.stat().st_size <= limit else bytes(limit + 1)
+        except OSError as error:
+            raise _missing(path, error) from None
+    if len(payload) > limit:
+        raise ShardError(f"{path}: more than {limit:,} bytes, which no file of its kind needs; it is not read")
+    return payload
+
+
+def sizes_in(folder: Place) -> dict[str, int] | None:
+    """Names and sizes of what a folder holds, -1 for what is no file; None where storage can't list (HTTP). A missing
+    folder is empty."""
+    if isinstance(folder, Address):
+        from trivium.data.shards import remote
+
+        return remote.listing(folder)
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name: entry.stat().st_size if entry.is_file() else -1 for entry in entries}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+
+
+def folders_with(folder: Place, name: str) -> list[Place]:
+    """`folder` when it holds a file `name`, else the folders below it that do, sorted. Raises InputError for none."""
+    if isinstance(folder, Address):
+        from trivium.data.shards import remote
+
+        found: list[Place] = [*remote.files_below(folder, name)]
+    elif not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; give a shard set or a folder of sets")
+    else:
+        found = [folder] if (folder / name).is_file() else [*sorted(path.parent for path in folder.rglob(name))]
+    if folder in found:
+        found = [folder]
+    if not found:
+        raise InputError(f"{folder}: no {name} here or below; a build that did not finish has none")
+    return found
+
+
+def _ends_early(path: Place, end: int, missing: int) -> ShardError:
+    return ShardError(
+        f"{path}: ends at byte {end}, {missing} bytes before the record does; the file is cut short: copy it again, or "
+        "build the set again"
+    )
+
+
+def _missing(path: Path, error: OSError) -> ShardError | StorageError:
+    """A file that is not there is damage; any other refusal (no handles left, a stale mount) is the machine's."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return ShardError(f"{path}: can't be read (no such file); copy the file again, or build the set again")
+    problem = f"{path}: can't be read ({error.strerror}); mend that and give the same command again"
+    return StorageError(problem, str(path))
 
 
 @contextlib.contextmanager

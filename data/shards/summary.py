@@ -1,32 +1,72 @@
-"""What a set holds, from manifest and indexes alone: counts by bucket, licence and language, and a length histogram."""
+"""What a set holds, from its manifest alone: counts by bucket, licence and language, and a length histogram."""
 
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, Protocol
 
 from trivium.data.shards import names
-from trivium.data.shards.reader import Entries, ShardSet
-from trivium.errors import InputError
+from trivium.data.shards.address import Place, place
+from trivium.data.shards.manifest import Manifest, Sums, read_manifest
+from trivium.data.shards.reader import length_faults
+from trivium.data.shards.storage import folders_with
+from trivium.errors import ShardError, StorageError
 
 
-def find_sets(paths: list[Path]) -> list[Path]:
-    """The shard sets at or below the given folders, sorted. Raises InputError when there is none."""
-    found: list[Path] = []
+class Headed(Protocol):
+    """What has been read of a set: a `Head` or a whole `ShardSet`."""
+
+    @property
+    def folder(self) -> Place: ...
+
+    @property
+    def manifest(self) -> Manifest: ...
+
+    @property
+    def digest(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A set known by its manifest; `faults` are shards that are absent or of another length, by name."""
+
+    folder: Place
+    manifest: Manifest
+    digest: str
+    faults: Mapping[str, str]
+
+
+def read_heads(paths: Sequence[Path | str | Place]) -> tuple[list[Head], dict[str, str]]:
+    """The sets at or below the paths by their manifests, and why others can't be read, by folder.
+
+    Raises InputError when there is none at all below a path.
+    """
+    heads, damaged = [], {}
+    for folder in find_sets(paths):
+        try:
+            manifest, digest = read_manifest(folder)
+            heads.append(Head(folder, manifest, digest, length_faults(folder, manifest)))
+        except (ShardError, StorageError) as error:
+            damaged[str(folder)] = str(error)
+    return heads, damaged
+
+
+def find_sets(paths: Sequence[Path | str | Place]) -> list[Place]:
+    """The shard sets at or below the given places, sorted. Raises InputError when there is none below one of them."""
+    found: list[Place] = []
     for path in paths:
-        if not path.is_dir():
-            raise InputError(f"{path}: no such folder; give a shard set or a folder of sets")
-        below = [path] if (path / names.MANIFEST).is_file() else sorted(p.parent for p in path.rglob(names.MANIFEST))
-        if not below:
-            raise InputError(f"{path}: no {names.MANIFEST} here or below; a build that did not finish has none")
-        found += [folder for folder in below if folder not in found]
+        found += [folder for folder in folders_with(place(path), names.MANIFEST) if folder not in found]
     return found
 
 
-def summarize(shards: ShardSet) -> dict[str, Any]:
+def summarize(shards: Headed) -> dict[str, Any]:
     """Facts of one set, ready for JSON."""
-    manifest, entries = shards.manifest, shards.entries
-    buckets = np.array([manifest.shards[number].bucket for number in entries.shard], np.str_)
+    manifest = shards.manifest
+    by_bucket = {bucket.name: Sums() for bucket in manifest.buckets}
+    for info in manifest.shards:
+        one = Sums(records=info.records, tokens=info.tokens, patches=info.patches)
+        by_bucket[info.bucket] = by_bucket.get(info.bucket, Sums()) + one
     return {
         "path": str(shards.folder),
         "digest": shards.digest,
@@ -36,35 +76,38 @@ def summarize(shards: ShardSet) -> dict[str, Any]:
         "tokenizer": manifest.tokenizer,
         "pictures": manifest.pictures,
         "shards": len(manifest.shards),
-        "records": len(entries),
-        "tokens": int(entries.tokens.sum()),
-        "patches": int(entries.patches.sum()),
-        "images": int(entries.images.sum()),
+        "records": manifest.records,
+        "tokens": manifest.tokens,
+        "patches": manifest.patches,
+        "images": sum(info.images for info in manifest.shards),
         "bytes": sum(info.bytes for info in manifest.shards),
-        "clusters": len(np.unique(entries.cluster)),
         "rejects": manifest.rejects,
-        "buckets": {b.name: _sums(entries, buckets == b.name) for b in manifest.buckets},
-        "licences": {str(name): _sums(entries, entries.license == name) for name in np.unique(entries.license)},
-        "languages": {str(name): _sums(entries, entries.language == name) for name in np.unique(entries.language)},
-        "histogram": histogram(entries),
+        "buckets": {name: _plain(sums) for name, sums in by_bucket.items()},
+        "licences": total(info.licences for info in manifest.shards),
+        "languages": total(info.languages for info in manifest.shards),
+        "histogram": histogram(manifest),
+        "takedowns": sum(one.records for one in manifest.takedowns),
     }
 
 
-def _sums(entries: Entries, chosen: Any) -> dict[str, int]:
-    return {
-        "records": int(chosen.sum()),
-        "tokens": int(entries.tokens[chosen].sum()),
-        "patches": int(entries.patches[chosen].sum()),
-    }
+def total(tables: Iterable[Mapping[str, Sums]]) -> dict[str, dict[str, int]]:
+    """Tables of sums added up, most records first."""
+    sums: dict[str, Sums] = {}
+    for table in tables:
+        for name, one in table.items():
+            sums[name] = sums[name] + one if name in sums else one
+    return {name: _plain(sums[name]) for name in sorted(sums, key=lambda name: (-sums[name].records, name))}
 
 
-def histogram(entries: Entries) -> dict[str, Any]:
+def _plain(sums: Sums) -> dict[str, int]:
+    return {"records": sums.records, "tokens": sums.tokens, "patches": sums.patches}
+
+
+def histogram(manifest: Manifest) -> dict[str, Any]:
     """Records by length in powers of two: tokens when there are any, else bytes. `edges[i] ≤ length < edges[i + 1]`."""
-    unit = "tokens" if entries.tokens.any() else "bytes"
-    lengths = entries.tokens if unit == "tokens" else entries.size
-    if not len(lengths):
-        return {"unit": unit, "edges": [], "records": []}
-    powers = np.floor(np.log2(np.maximum(1, lengths))).astype(int)
-    low, high = int(powers.min()), int(powers.max())
-    counts = [int((powers == power).sum()) for power in range(low, high + 1)]
-    return {"unit": unit, "edges": [1 << power for power in range(low, high + 2)], "records": counts}
+    unit = "tokens" if manifest.tokens else "bytes"
+    held = [info.lengths if unit == "tokens" else info.sizes for info in manifest.shards]
+    counts = [sum(column) for column in itertools.zip_longest(*held, fillvalue=0)]
+    low = next((power for power, count in enumerate(counts) if count), len(counts))
+    edges = [1 << power for power in range(low, len(counts) + 1)] if counts[low:] else []
+    return {"unit": unit, "edges": edges, "records": counts[low:]}

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from trivium.data.shards import names
-from trivium.data.shards.manifest import Bucket, Manifest, ShardInfo, read_index, read_manifest
-from trivium.data.shards.reader import read_rejects
-from trivium.data.shards.scan import Scanned, content_fault, index_faults, scan
-from trivium.data.shards.storage import Blob
+from trivium.data.shards.address import Patience, Place, place
+from trivium.data.shards.index import read_index, sums_of
+from trivium.data.shards.manifest import Bucket, Manifest, ShardInfo, read_manifest
+from trivium.data.shards.reader import REJECTS_LIMIT, parse_rejects
+from trivium.data.shards.scan import Scanned, Tape, content_fault, index_faults, scan
+from trivium.data.shards.storage import read_file, sizes_in
 from trivium.data.shards.writer import patches_of
 from trivium.errors import InputError, ShardError
 
@@ -44,38 +46,56 @@ class Report:
         }
 
 
-def verify(path: Path, progress: Callable[[int], None] = lambda _: None) -> Report:
+def verify(
+    path: Place | str, progress: Callable[[int], None] = lambda _: None, *, patience: Patience | None = None
+) -> Report:
     """Reads a set, or one tar, from end to end; `progress` gets the bytes of each finished tar.
 
-    Raises InputError when there is nothing at `path`. All other faults are problems in the report.
+    Raises InputError when there is nothing at `path`, or nothing of a shard set, and StorageError. All other faults are
+    problems in the report.
     """
-    report = Report()
-    if path.is_file():
-        _scan_tar(path, None, report)
+    where, report = place(path, patience), Report()
+    if where.name.endswith(".tar") and not (isinstance(where, Path) and where.is_dir()):
+        if isinstance(where, Path) and not where.is_file():
+            raise InputError(f"{where}: no such file or folder; give a shard set's folder or one tar")
+        _scan_tar(where, None, report)
         progress(report.bytes)
         return report
-    if not path.is_dir():
-        raise InputError(f"{path}: no such file or folder; give a shard set's folder or one tar")
+    if isinstance(where, Path) and not where.is_dir():
+        what = "not a folder or a tar" if where.exists() else "no such file or folder"
+        raise InputError(f"{where}: {what}; give a shard set's folder or one tar")
     try:
-        manifest, _ = read_manifest(path)
+        manifest, _ = read_manifest(where)
     except ShardError as error:
         report.problems.append(str(error))
-        for tar in sorted(path.rglob("*.tar")):
+        tars = _tars_below(where)
+        if not tars and (not isinstance(where, Path) or not (where / names.MANIFEST).exists()):
+            raise InputError(f"{where}: no {names.MANIFEST} and no tar; give a shard set's folder or one tar") from None
+        for tar in tars:
+            before = report.bytes
             _scan_tar(tar, None, report)
-            progress(tar.stat().st_size)
+            progress(report.bytes - before)
         return report
     for info in manifest.shards:
-        _verify_shard(path, info, manifest, report)
+        _verify_shard(where, info, manifest, report)
         progress(info.bytes)
-    _check_sums(path, manifest, report)
+    _check_sums(where, manifest, report)
+    _check_files(where, manifest, report)
     return report
 
 
-def _scan_tar(path: Path, manifest: Manifest | None, report: Report) -> list[Scanned]:
+def _tars_below(folder: Place) -> list[Place]:
+    if isinstance(folder, Path):
+        return list[Place](sorted(folder.rglob("*.tar")))
+    held = sizes_in(folder / names.SHARDS) or {}
+    return [folder / names.SHARDS / name for name in sorted(held) if name.endswith(".tar")]
+
+
+def _scan_tar(path: Place, manifest: Manifest | None, report: Report) -> tuple[list[Scanned], str]:
     found = []
-    blob = Blob(path)
-    for record in scan(path, report.problems):
-        fault = content_fault(record, blob)
+    tape = Tape(path)
+    for record in scan(tape, report.problems):
+        fault = content_fault(record)
         if fault:
             report.problems.append(f"{path}: record {record.id}: {fault}")
         if record.id in report._ids:
@@ -90,31 +110,35 @@ def _scan_tar(path: Path, manifest: Manifest | None, report: Report) -> list[Sca
         report.tokens += 0 if record.tokens is None else len(record.tokens)
         record.tokens, record.document = None, None
         found.append(record)
-    blob.close()
     report.shards += 1
     report.records += len(found)
-    report.bytes += path.stat().st_size
-    return found
+    report.bytes += tape.length
+    return found, tape.sha256()
 
 
-def _verify_shard(folder: Path, info: ShardInfo, manifest: Manifest, report: Report) -> None:
+def _verify_shard(folder: Place, info: ShardInfo, manifest: Manifest, report: Report) -> None:
     path = folder / names.SHARDS / info.name
+    found: list[Scanned] | None = None
     try:
-        digest = _sha256(path)
+        at = len(report.problems)
+        found, digest = _scan_tar(path, manifest, report)
         if digest != info.sha256:
-            report.problems.append(
+            report.problems.insert(
+                at,
                 f"{path}: sha256 {digest[:16]}…, the manifest says {info.sha256[:16]}…; the file was changed or is of "
-                "another build: copy it again, or build the set again"
+                "another build: copy it again, or build the set again",
             )
-        found = _scan_tar(path, manifest, report)
+    except ShardError as error:
+        report.problems.append(str(error))
+    try:
         index = read_index(folder, info)
     except ShardError as error:
         report.problems.append(str(error))
         return
-    where = path.with_name(names.index_name(info.name))
-    report.problems += [f"{where}: {fault}" for fault in index_faults(index, found)]
-    sums = {"records": len(index.id), "tokens": sum(index.tokens), "patches": sum(index.patches), "bytes": index.bytes}
-    for name, value in sums.items():
+    where = path.parent / names.index_name(info.name)
+    if found is not None:
+        report.problems += [f"{where}: {fault}" for fault in index_faults(index, found)]
+    for name, value in {**sums_of(index), "bytes": index.bytes}.items():
         if getattr(info, name) != value:
             report.problems.append(f"{where}: {name} sum to {value}, the manifest says {getattr(info, name)}")
 
@@ -152,33 +176,33 @@ def _bucket_fault(tokens: int, bucket: str, buckets: tuple[Bucket, ...]) -> Iter
     yield f"its shard's bucket {bucket!r} is not in the manifest"
 
 
-def _check_sums(folder: Path, manifest: Manifest, report: Report) -> None:
+def _check_sums(folder: Place, manifest: Manifest, report: Report) -> None:
     where = folder / names.MANIFEST
-    if len({shard.name for shard in manifest.shards}) != len(manifest.shards):
-        report.problems.append(f"{where}: a shard is listed twice")
     for name, found in (("licences", report._licences), ("languages", report._languages)):
         if getattr(manifest, name) != dict(found):
             report.problems.append(f"{where}: {name} {getattr(manifest, name)}, the records have {dict(found)}")
     if manifest.picture_rules is not None and manifest.pictures != manifest.picture_rules.digest():
         report.problems.append(f"{where}: the picture digest is not that of its picture rules")
-    listed = {shard.name for shard in manifest.shards}
-    for path in sorted((folder / names.SHARDS).glob("*")):
-        if path.name.replace(".idx.json", ".tar") not in listed:
-            report.problems.append(f"{path}: not in the manifest; remove it, or build the set again")
-    try:
-        rejects = sum(1 for _ in read_rejects(folder))
-    except ShardError as error:
-        report.problems.append(str(error))
-        return
+
+
+def _check_files(folder: Place, manifest: Manifest, report: Report) -> None:
+    """Rejects byte by byte, and files that no manifest lists."""
+    rejects = 0
+    for name, file in sorted(manifest.reject_files.items()):
+        path = folder / names.REJECTS / name
+        try:
+            digest = hashlib.sha256(read_file(path, REJECTS_LIMIT)).hexdigest()
+            if digest != file.sha256:
+                report.problems.append(f"{path}: sha256 {digest[:16]}…, the manifest says {file.sha256[:16]}…")
+            rejects += sum(1 for _ in parse_rejects(path))
+        except ShardError as error:
+            report.problems.append(str(error))
     if rejects != manifest.rejects:
+        where = folder / names.MANIFEST
         report.problems.append(f"{where}: {manifest.rejects} rejects, {names.REJECTS}/ holds {rejects}")
-
-
-def _sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ShardError(
-            f"{path}: can't be read ({error.strerror}); copy the file again, or build the set again"
-        ) from None
+    listed = {info.name for info in manifest.shards} | {names.index_name(info.name) for info in manifest.shards}
+    for below, known in ((names.SHARDS, listed), (names.REJECTS, set(manifest.reject_files))):
+        for name in sorted((sizes_in(folder / below) or {}).keys() - known):
+            report.problems.append(
+                f"{folder / below / name}: not in the manifest; foreign, or left by a run that was killed: remove it"
+            )

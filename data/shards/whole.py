@@ -8,7 +8,8 @@ import msgspec
 
 from trivium.data import records
 from trivium.data.shards import names
-from trivium.data.shards.manifest import Manifest, begin, tally, write_manifest
+from trivium.data.shards.index import tally
+from trivium.data.shards.manifest import Manifest, begin, write_manifest
 from trivium.data.shards.plan import bucket_for, plan_shards, stored_bytes
 from trivium.data.shards.writer import Record, write_rejects, write_shard
 from trivium.data.stage import Drop
@@ -51,8 +52,7 @@ def write_set(
     whole = msgspec.structs.replace(
         manifest, shards=tuple(infos), licences=licences, languages=languages, rejects=refused
     )
-    write_manifest(folder, whole)
-    return whole
+    return write_manifest(folder, whole)
 
 
 def record_bytes(record: Record) -> int:

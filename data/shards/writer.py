@@ -4,7 +4,7 @@ import hashlib
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, get_origin
 
 import msgspec
 
@@ -12,7 +12,8 @@ from trivium.data import records
 from trivium.data.patches import PictureRules, fit
 from trivium.data.records import Document, Image
 from trivium.data.shards import names, tar
-from trivium.data.shards.manifest import Index, ShardInfo, encode
+from trivium.data.shards.index import Index, encode, sums_of
+from trivium.data.shards.manifest import ShardInfo
 from trivium.data.shards.storage import replacing, write_whole
 from trivium.data.stage import Drop
 from trivium.errors import ShardError
@@ -29,7 +30,7 @@ def write_shard(path: Path, items: Iterable[Record], *, rules: PictureRules | No
     """
     bucket = names.bucket_of_name(path.name)
     columns: dict[str, list[int | str]] = {
-        f.name: [] for f in msgspec.structs.fields(Index) if f.type not in (int, str)
+        f.name: [] for f in msgspec.structs.fields(Index) if get_origin(f.type) is list
     }
     with replacing(path) as file:
         sink = _Sink(file, columns)
@@ -45,10 +46,8 @@ def write_shard(path: Path, items: Iterable[Record], *, rules: PictureRules | No
     return ShardInfo(
         name=path.name,
         bucket=bucket,
-        records=len(index.id),
-        tokens=sum(index.tokens),
-        patches=sum(index.patches),
         bytes=sink.position,
+        **sums_of(index),
         sha256=sink.whole.hexdigest(),
         index_sha256=hashlib.sha256(raw).hexdigest(),
     )

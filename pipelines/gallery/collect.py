@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from trivium.data.records import Document, Text
 from trivium.data.shards import ShardSet
@@ -43,6 +44,7 @@ def collect(sets: list[ShardSet], limit: int, seed: int) -> dict[str, Any]:
     spent = 0
     for number, shards in enumerate(sets):
         summary = summarize(shards)
+        summary["clusters"] = len(np.unique(shards.entries.cluster))
         summary["funnel"] = msgspec.to_builtins(shards.manifest.funnel)
         summary["reasons"] = _reasons(shards)
         facts.append(summary)

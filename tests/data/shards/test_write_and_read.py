@@ -164,9 +164,12 @@ def edit_shard(folder, **values):
     [
         (cut, r"-00000\.tar: \d+ bytes long.*copy it again"),
         (lambda f, n: (f / "shards" / n).unlink(), r"-00000\.tar: can't be read"),
-        (lambda f, n: (f / "shards" / n.replace(".tar", ".idx.json")).unlink(), r"idx\.json: the index of .* can't be"),
+        (
+            lambda f, n: (f / "shards" / n.replace(".tar", ".idx.json")).unlink(),
+            r"idx\.json: can't be read .*the index of licences",
+        ),
         (lambda f, n: (f / "shards" / n.replace(".tar", ".idx.json")).write_bytes(b"{}"), r"idx\.json: sha256"),
-        (lambda f, n: edit_manifest(f, version=9), r"manifest\.json: .*version 9.*reads .*version 1"),
+        (lambda f, n: edit_manifest(f, version=9), r"manifest\.json: .*version 9.*reads .*version 2"),
         (lambda f, n: (f / "manifest.json").write_bytes(b"{"), r"manifest\.json: damaged"),
         (lambda f, n: edit_manifest(f, surprise=1), r"manifest\.json: damaged .*surprise"),
         (lambda f, n: edit_shard(f, name="../../x-all-00000.tar"), r"manifest\.json: '\.\./\.\./x-all.*no shard name"),
@@ -202,8 +205,9 @@ def test_find_by_id_source_id_and_prefix(folder):
     assert shards.find(key) == shards.find(source) == shards.find(key[:12]) == 7
     with pytest.raises(ShardError, match="is no id"):
         shards.find("zzzz")
+    letters = [str(one)[0] for one in shards.entries.id]
     with pytest.raises(ShardError, match="begins"):
-        shards.find("a")
+        shards.find(max(letters, key=letters.count))
 
 
 @given(sizes=st.dictionaries(st.text("abc", min_size=1, max_size=6), st.integers(1, 900)), target=st.integers(1, 3000))

@@ -1,0 +1,170 @@
+"""The index beside each tar: where its records and their members lie, and what is counted of them.
+
+Odd: an index is believed only as far as it can be checked without the tar. Its sha256 is the manifest's, every span
+lies inside the tar and inside its record, and ids and member names keep the grammar, so none names a file elsewhere.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from trivium.data.config import Strict
+from trivium.data.shards import names
+from trivium.data.shards.address import Place
+from trivium.data.shards.manifest import Count, ShardInfo, Sums, parse
+from trivium.data.shards.storage import read_file
+from trivium.errors import ShardError
+
+INDEX_FORMAT, INDEX_VERSION = "trivium.index", 1
+INDEX_LIMIT = 2 << 30  # bytes
+
+
+class Index(Strict, frozen=True, kw_only=True):
+    """Columns over the records of one tar; `field … crc32` run over the members, `members` of them a record.
+
+    `offset` and `size` span a record's blocks in the tar, headers included, and `sha256` is taken over them;
+    `member_offset` and `member_size` span one payload.
+    """
+
+    format: str = INDEX_FORMAT
+    version: int = INDEX_VERSION
+    shard: str
+    bytes: Count
+    id: list[str]
+    offset: list[Count]
+    size: list[Count]
+    sha256: list[str]
+    tokens: list[Count]
+    patches: list[Count]
+    images: list[Count]
+    cluster: list[str]
+    source_id: list[str]
+    license: list[str]
+    language: list[str]
+    members: list[Count]
+    field: list[str]
+    member_offset: list[Count]
+    member_size: list[Count]
+    crc32: list[Count]
+
+    def broken(self) -> str:
+        """Why the columns can't be right, or an empty string."""
+        columns: list[list[int] | list[str]] = [self.offset, self.size, self.sha256, self.tokens, self.patches]
+        columns += [self.images, self.cluster, self.source_id, self.license, self.language, self.members]
+        if any(len(column) != len(self.id) for column in columns):
+            return "its record columns differ in length"
+        if any(len(c) != sum(self.members) for c in (self.field, self.member_offset, self.member_size, self.crc32)):
+            return "its member columns differ in length"
+        if not all(map(names.ID.fullmatch, self.id)) or any(map(str.__ge__, self.id, self.id[1:])):
+            return "its ids are not ids, or not sorted"
+        for field in set(self.field):
+            if field != names.JSON:
+                try:
+                    names.check_field(field)
+                except ShardError as error:
+                    return str(error)
+        return self._spans()
+
+    def _spans(self) -> str:
+        start, size = np.array(self.offset, np.int64), np.array(self.size, np.int64)
+        stop = start + size
+        if (start[1:] < stop[:-1]).any() or (len(stop) and stop[-1] > self.bytes):
+            return "a record lies outside the tar or in another record"
+        owner = np.repeat(np.arange(len(self.id)), self.members)
+        inner, length = np.array(self.member_offset, np.int64), np.array(self.member_size, np.int64)
+        if (inner < start[owner]).any() or (inner + length > stop[owner]).any():
+            return "a member lies outside its record"
+        return ""
+
+
+def encode(index: Index) -> bytes:
+    """Canonical bytes: sorted keys, one line."""
+    return msgspec.json.encode(index, order="sorted") + b"\n"
+
+
+def index_path(folder: Place, info: ShardInfo) -> Place:
+    """Where the index of a shard lies."""
+    return folder / names.SHARDS / names.index_name(info.name)
+
+
+def read_raw(folder: Place, info: ShardInfo) -> bytes:
+    """The bytes of one index, which are those that the manifest names. Raises ShardError or StorageError."""
+    path = index_path(folder, info)
+    try:
+        payload = read_file(path, INDEX_LIMIT)
+    except ShardError as error:
+        raise ShardError(f"{error}; it is the index of {info.name}") from None
+    found = hashlib.sha256(payload).hexdigest()
+    if found != info.index_sha256:
+        raise ShardError(
+            f"{path}: sha256 {found[:16]}…, the manifest says {info.index_sha256[:16]}…; "
+            "the file was changed or belongs to another build: copy it again, or build the set again"
+        )
+    return payload
+
+
+def read_index(folder: Place, info: ShardInfo, payload: bytes | None = None) -> Index:
+    """The index of one shard. Raises ShardError when it is missing, damaged, or not the manifest's."""
+    path = index_path(folder, info)
+    index = parse(read_raw(folder, info) if payload is None else payload, Index, path, INDEX_FORMAT, INDEX_VERSION)
+    reason = index.broken()
+    if not reason and len(index.id) != info.records:
+        reason = f"it lists {len(index.id)} records and the manifest {info.records}"
+    if reason:
+        raise ShardError(f"{path}: {reason}; build the set again")
+    return index
+
+
+def sums_of(index: Index) -> dict[str, Any]:
+    """What a ShardInfo says of its records: sums in all, by licence, by language, by length."""
+    return {
+        "records": len(index.id),
+        "tokens": sum(index.tokens),
+        "patches": sum(index.patches),
+        "images": sum(index.images),
+        "first": index.id[0] if index.id else "",
+        "last": index.id[-1] if index.id else "",
+        "licences": _by(index.license, index),
+        "languages": _by(index.language, index),
+        "lengths": _histogram(index.tokens),
+        "sizes": _histogram(index.size),
+    }
+
+
+def _by(keys: list[str], index: Index) -> dict[str, Sums]:
+    labels, group = np.unique(np.array(keys, np.str_), return_inverse=True)
+
+    def total(values: list[int]) -> NDArray[np.int64]:
+        sums = np.zeros(len(labels), np.int64)
+        np.add.at(sums, group, np.array(values, np.int64))
+        return sums
+
+    records, tokens, patches = np.bincount(group, minlength=len(labels)), total(index.tokens), total(index.patches)
+    return {
+        str(label): Sums(records=int(records[at]), tokens=int(tokens[at]), patches=int(patches[at]))
+        for at, label in enumerate(labels)
+    }
+
+
+def _histogram(lengths: list[int]) -> tuple[int, ...]:
+    powers = [0] * 62
+    for length in lengths:
+        powers[max(1, length).bit_length() - 1] += 1
+    while powers and not powers[-1]:
+        powers.pop()
+    return tuple(powers)
+
+
+def tally(folder: Path, shards: tuple[ShardInfo, ...]) -> tuple[dict[str, int], dict[str, int]]:
+    """Records by licence and by language; for a manifest's tables."""
+    licences: dict[str, int] = {}
+    languages: dict[str, int] = {}
+    for info in shards:
+        for table, sums in ((licences, info.licences), (languages, info.languages)):
+            for name, one in sums.items():
+                table[name] = table.get(name, 0) + one.records
+    return dict(sorted(licences.items())), dict(sorted(languages.items()))
