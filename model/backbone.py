@@ -111,7 +111,7 @@ class Backbone(nn.Module):
         return [layer.new_cache() for layer in self.layers]
 
     def forward(self, x_TD: Tensor, shared: Pass, cache: list[LayerCache] | None = None) -> Hidden:
-        """Runs all layers over packed documents; with a cache, over the next tokens of its one document."""
+        """Runs all layers over packed documents. An empty cache takes what they leave behind, a filled one has more."""
         bank: list[Tensor] = []
         prefix_TD = x_TD
         stats = []
@@ -123,5 +123,7 @@ class Backbone(nn.Module):
             else:
                 prefix_TD, layer_stats = layer(bank, prefix_TD, shared, None if cache is None else cache[i])
             stats.append(layer_stats)
-        final_TD = self.out_res([*bank, prefix_TD]) if self.config.residual == "attn_res" else prefix_TD
+        final_TD = prefix_TD
+        if self.config.residual == "attn_res":
+            final_TD = self.out_res([*bank, prefix_TD], shared.decoding)
         return Hidden(self.norm(final_TD), final_TD, tuple(stats))

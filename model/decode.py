@@ -2,9 +2,10 @@
 
 Odd: AttnRes mixes over depth, token by token, so it needs no cache at all; pictures enter with the first tokens.
 
-V vocabulary.
+B documents, V vocabulary.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,44 +20,39 @@ from trivium.model.layer import Pass
 
 @dataclass(slots=True)
 class DecodeState:
-    """One document so far: the layers' caches, its length in tokens, and the logits of the token to come."""
+    """Documents so far: the layers' caches, each one's length in tokens, and the logits of its token to come."""
 
     caches: list[LayerCache]
-    tokens: int
-    logits_V: Tensor
+    tokens_B: Tensor
+    logits_BV: Tensor
 
 
 @torch.no_grad()
 def prefill(model: JointModel, batch: Batch) -> DecodeState:
-    """Reads one document (pictures allowed) and keeps what its next tokens need.
+    """Reads packed documents (pictures allowed) and keeps what their next tokens need.
 
-    Raises UsageError when the batch holds more than one document.
+    Raises UsageError when one of them is empty.
     """
-    documents = batch.cu_seqlens.shape[0] - 1
-    if documents != 1:
-        raise UsageError(f"prefill reads one document and the batch holds {documents}; give them one by one")
+    lengths_B = batch.cu_seqlens.diff()
+    if not bool((lengths_B > 0).all()):
+        raise UsageError(f"document {int(lengths_B.argmin())} of the batch is empty; give each at least one token")
     caches = model.backbone.new_cache()
     hidden = model.backbone(model.embed(batch), Pass(batch.cu_seqlens), caches)
-    return DecodeState(caches, batch.tokens, model.backbone.head(hidden.normed_TD[-1]))
+    return DecodeState(caches, lengths_B, model.backbone.head(hidden.normed_TD[batch.cu_seqlens[1:] - 1]))
 
 
 @torch.no_grad()
-def step(model: JointModel, token: int, state: DecodeState) -> Tensor:
-    """Appends one token to the state, in place, and gives the logits of the next: [V]."""
-    device = state.logits_V.device
-    x_1D = model.backbone.embed(torch.tensor([token], device=device))
-    shared = Pass(torch.tensor([0, 1], device=device))
-    hidden = model.backbone(x_1D, shared, state.caches)
-    state.tokens += 1
-    state.logits_V = model.backbone.head(hidden.normed_TD[0])
-    return state.logits_V
+def step(model: JointModel, tokens: Sequence[int], state: DecodeState) -> Tensor:
+    """Appends one token to each document, in place, and gives the logits of the next: [B, V].
 
-
-def choose(logits_V: Tensor, *, temperature: float, generator: torch.Generator | None = None) -> int:
-    """The next token: the likeliest at temperature 0, else drawn from softmax(logits / temperature)."""
-    if temperature < 0:
-        raise UsageError(f"temperature is {temperature}; give 0 for the likeliest token or a positive number")
-    if temperature == 0:
-        return int(logits_V.argmax())
-    shares_V = (logits_V.double() / temperature).softmax(-1)
-    return int(torch.multinomial(shares_V, 1, generator=generator))
+    Raises UsageError for another number of tokens than documents.
+    """
+    documents, device = state.logits_BV.shape[0], state.logits_BV.device
+    if len(tokens) != documents:
+        raise UsageError(f"{len(tokens)} tokens for {documents} documents; give one for each")
+    x_BD = model.backbone.embed(torch.tensor(tokens, device=device))
+    shared = Pass(torch.arange(documents + 1, device=device), decoding=True)
+    hidden = model.backbone(x_BD, shared, state.caches)
+    state.tokens_B = state.tokens_B + 1
+    state.logits_BV = model.backbone.head(hidden.normed_TD)
+    return state.logits_BV

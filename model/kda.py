@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from trivium.data.config import Strict
 from trivium.kernels.gated_norm import gated_norm, rms_norm
 from trivium.kernels.kda import kda, kda_step
-from trivium.kernels.short_conv import short_conv
+from trivium.kernels.short_conv import short_conv, short_conv_step
 from trivium.model.cache import KDACache
 
 CONV_TAPS = 4
@@ -75,7 +75,7 @@ class KDA(nn.Module):
         self.o_proj = nn.Linear(channels, width, bias=False)
 
     def forward(self, x_TD: Tensor, cu_seqlens: Tensor, cache: KDACache | None = None) -> Tensor:
-        """One or more packed documents; with a cache, the next tokens of its one document."""
+        """Packed documents; an empty cache takes what they leave behind, a filled one has one more token of each."""
         split = (self.config.heads, self.config.head_dim)
         q_TC, k_TC, v_TC = self._convolve(x_TD, cu_seqlens, cache)
         operands = (
@@ -89,11 +89,10 @@ class KDA(nn.Module):
         )
         if cache is None:
             o_THK = kda(*operands, cu_seqlens)
-        elif cache.state_1HKV is not None and x_TD.shape[0] == 1:
-            # One row is one token and one sequence alike: the step needs no chunk.
-            o_THK, cache.state_1HKV = kda_step(*operands, cache.state_1HKV)
+        elif cache.state_BHKV is None:
+            o_THK, cache.state_BHKV = kda(*operands, cu_seqlens, return_state=True)
         else:
-            o_THK, cache.state_1HKV = kda(*operands, cu_seqlens, initial_state=cache.state_1HKV, return_state=True)
+            o_THK, cache.state_BHKV = kda_step(*operands, cache.state_BHKV)
         gate_THK = self._gate(x_TD)
         if gate_THK is None:
             y_THK = rms_norm(o_THK, self.o_norm.weight, self.o_norm.eps)
@@ -110,11 +109,13 @@ class KDA(nn.Module):
         )
         if cache is None:
             return [short_conv(proj(x_TD), conv.weight, cu_seqlens) for proj, conv in streams]
-        tails = cache.tails or (None, None, None)
-        pairs = [
-            short_conv(proj(x_TD), conv.weight, cu_seqlens, initial_tail=tail, return_tail=True)
-            for (proj, conv), tail in zip(streams, tails, strict=True)
-        ]
+        if cache.tails is None:
+            pairs = [short_conv(proj(x_TD), conv.weight, cu_seqlens, return_tail=True) for proj, conv in streams]
+        else:
+            pairs = [
+                short_conv_step(proj(x_TD), conv.weight, tail_B3C)
+                for (proj, conv), tail_B3C in zip(streams, cache.tails, strict=True)
+            ]
         cache.tails = (pairs[0][1], pairs[1][1], pairs[2][1])
         return [stream_TC for stream_TC, _ in pairs]
 

@@ -32,6 +32,7 @@ class Pass:
     cu_seqlens: Tensor
     count: bool = False
     real_T: Tensor | None = None
+    decoding: bool = False  # one token of each document, the rest is in the caches
 
 
 class Layer(nn.Module):
@@ -65,10 +66,10 @@ class Layer(nn.Module):
         opens = self.residuals and self.opens_block
         h_TD = prefix_TD
         if self.residuals:
-            h_TD = self.attn_res(bank_TD if opens else [*bank_TD, prefix_TD])
+            h_TD = self.attn_res(bank_TD if opens else [*bank_TD, prefix_TD], shared.decoding)
         a_TD, logit_max_H = self._mix_tokens(self.input_norm(h_TD), shared, cache)
         prefix_TD = a_TD if opens else prefix_TD + a_TD
-        h_TD = self.mlp_res([*bank_TD, prefix_TD]) if self.residuals else prefix_TD
+        h_TD = self.mlp_res([*bank_TD, prefix_TD], shared.decoding) if self.residuals else prefix_TD
         m_TD, counts_EX = self._mix_channels(self.post_norm(h_TD), shared)
         return prefix_TD + m_TD, LayerStats(counts_EX, logit_max_H)
 
@@ -80,4 +81,4 @@ class Layer(nn.Module):
     def _mix_channels(self, x_TD: Tensor, shared: Pass) -> tuple[Tensor, Tensor | None]:
         if isinstance(self.mlp, GatedMLP):
             return self.mlp(x_TD), None
-        return self.mlp(x_TD, count=shared.count, real_T=shared.real_T)
+        return self.mlp(x_TD, count=shared.count, real_T=shared.real_T, decoding=shared.decoding)

@@ -3,7 +3,8 @@
 Odd: the extra key dims that other models rotate are plain content here, shared by all heads; the K2 baseline rotates
 them (`rope_base`). The cached path attends in the latent space, so the cache holds L + R numbers a token.
 
-T new tokens, S tokens seen, D width, H heads, N content dims, R extra dims, V value dims, L latent width.
+T tokens, D width, H heads, N content dims, R extra dims, V value dims, L latent width, X = L + R; on the cached path
+B documents of up to S tokens.
 """
 
 from typing import Literal, NamedTuple
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from trivium.data.config import Strict
 from trivium.kernels.mla import mla
+from trivium.kernels.packed import offsets
 from trivium.model.cache import MLACache
 from trivium.vision.norm import RMSNorm
 
@@ -62,21 +64,20 @@ class MLA(nn.Module):
         self.register_buffer("logit_max", torch.full((config.heads,), -torch.inf), persistent=False)
 
     def forward(self, x_TD: Tensor, cu_seqlens: Tensor, cache: MLACache | None = None) -> Attended:
-        """One or more packed documents; with a cache, the next tokens of its one document."""
+        """Packed documents; an empty cache takes what they leave behind, a filled one has one more token of each."""
         config = self.config
         q_THQ = self.q_b_proj(self.q_a_norm(self.q_a_proj(x_TD))).unflatten(-1, (config.heads, -1))
         c_TL, extra_TR = self.kv_a_proj(x_TD).split([config.kv_lora, config.extra_dim], dim=-1)
         c_TL = self.kv_a_norm(c_TL)
         if config.rope_base is not None:
             q_THQ, extra_TR = self._rotate(q_THQ, extra_TR, cu_seqlens, cache)
-        seen = 0 if cache is None else cache.tokens
-        if cache is not None:
-            cache.latent_TL = c_TL if cache.latent_TL is None else torch.cat([cache.latent_TL, c_TL])
-            cache.extra_TR = extra_TR if cache.extra_TR is None else torch.cat([cache.extra_TR, extra_TR])
-        if seen:
+        if cache is not None and cache.columns:
+            cache.append(torch.cat([c_TL, extra_TR], dim=-1))
             o_THV, logit_max_H = self._attend_latent(q_THQ, cache), None
         else:
             o_THV, logit_max_H = self._attend(q_THQ, c_TL, extra_TR, cu_seqlens)
+            if cache is not None:
+                cache.fill(torch.cat([c_TL, extra_TR], dim=-1), offsets(cu_seqlens, x_TD.shape[0]))
         if config.gate == "full_rank":
             # o is fp32: the gate multiplies it before the cast (K3 report, section 2.1.2).
             o_THV = o_THV * torch.sigmoid(self.g_proj(x_TD).to(o_THV.dtype)).unflatten(-1, (config.heads, -1))
@@ -89,30 +90,30 @@ class MLA(nn.Module):
         k_THQ = torch.cat([k_THN, extra_TR[:, None].expand(-1, config.heads, -1)], dim=-1)
         return mla(q_THQ, k_THQ, v_THV, cu_seqlens, scale=config.scale)
 
-    def _attend_latent(self, q_THQ: Tensor, cache: MLACache) -> Tensor:
+    def _attend_latent(self, q_BHQ: Tensor, cache: MLACache) -> Tensor:
         """The absorbed form: kv_b moves into the query and the output, keys and values stay latent."""
         config = self.config
         up_HEL = self.kv_b_proj.weight.unflatten(0, (config.heads, -1))
         k_up_HNL, v_up_HVL = up_HEL.split(config.head_dim, dim=1)
-        q_THN, q_THR = q_THQ.split([config.head_dim, config.extra_dim], dim=-1)
-        q_THL = torch.einsum("thn,hnl->thl", q_THN, k_up_HNL)
-        scores_HTS = torch.einsum("thl,sl->hts", q_THL, cache.latent_TL)
-        scores_HTS = scores_HTS + torch.einsum("thr,sr->hts", q_THR, cache.extra_TR)
-        tokens, new = cache.tokens, q_THQ.shape[0]
-        future_TS = torch.ones(new, tokens, dtype=torch.bool, device=q_THQ.device).triu(tokens - new + 1)
-        dtype = torch.promote_types(q_THQ.dtype, torch.float32)
-        scores_HTS = (scores_HTS.to(dtype) * config.scale).masked_fill(future_TS, -torch.inf)
-        o_THL = torch.einsum("hts,sl->thl", scores_HTS.softmax(-1), cache.latent_TL.to(dtype))
-        return torch.einsum("thl,hvl->thv", o_THL, v_up_HVL.to(dtype))
+        q_BHN, q_BHR = q_BHQ.split([config.head_dim, config.extra_dim], dim=-1)
+        q_BHL = torch.bmm(q_BHN.transpose(0, 1), k_up_HNL).transpose(0, 1)
+        seen_BSX = cache.seen_BSX
+        dtype = torch.promote_types(q_BHQ.dtype, torch.float32)
+        scores_BHS = torch.bmm(torch.cat([q_BHL, q_BHR], dim=-1), seen_BSX.transpose(1, 2)).to(dtype) * config.scale
+        if cache.before_BS is not None:
+            scores_BHS = scores_BHS.masked_fill(cache.before_BS[:, None, : cache.columns], -torch.inf)
+        o_BHL = torch.bmm(scores_BHS.softmax(-1), seen_BSX[..., : config.kv_lora].to(dtype))
+        return torch.bmm(o_BHL.transpose(0, 1), v_up_HVL.to(dtype).transpose(1, 2)).transpose(0, 1)
 
     def _rotate(
         self, q_THQ: Tensor, extra_TR: Tensor, cu_seqlens: Tensor, cache: MLACache | None
     ) -> tuple[Tensor, Tensor]:
         config = self.config
-        starts = cu_seqlens[:-1].repeat_interleave(cu_seqlens.diff(), output_size=q_THQ.shape[0])
-        position_T = torch.arange(q_THQ.shape[0], device=q_THQ.device) - starts
-        if cache is not None:
-            position_T = position_T + cache.tokens
+        if cache is not None and cache.columns:
+            position_T = cache.columns - cache.start_B
+        else:
+            starts = cu_seqlens[:-1].repeat_interleave(cu_seqlens.diff(), output_size=q_THQ.shape[0])
+            position_T = torch.arange(q_THQ.shape[0], device=q_THQ.device) - starts
         q_THN, q_THR = q_THQ.split([config.head_dim, config.extra_dim], dim=-1)
         turn_TP = rotation(position_T, config.extra_dim, config.rope_base)
         return torch.cat([q_THN, rotate(q_THR, turn_TP[:, None])], dim=-1), rotate(extra_TR, turn_TP)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from trivium.data.config import Strict
-from trivium.kernels.moe import experts, route
+from trivium.kernels.moe import experts, experts_step, route
 from trivium.model.balance import Balance, Method
 from trivium.model.mlp import Activation, GatedMLP, glu
 from trivium.vision.norm import RMSNorm
@@ -71,20 +71,27 @@ class LatentMoE(nn.Module):
         self.experts = Experts(config.experts, config.hidden, inner)
         self.shared = GatedMLP(width, config.shared * config.hidden, activation)
 
-    def forward(self, x_TD: Tensor, *, count: bool = False, real_T: Tensor | None = None) -> Mixed:
-        """`count` asks for the balance counts, over the tokens that `real_T` marks (all when None)."""
+    def forward(
+        self, x_TD: Tensor, *, count: bool = False, real_T: Tensor | None = None, decoding: bool = False
+    ) -> Mixed:
+        """`count` asks for the balance counts, over the tokens that `real_T` marks (all when None).
+
+        `decoding` says that these are single tokens, whose experts are fetched one by one.
+        """
         config = self.config
         dtype = torch.promote_types(x_TD.dtype, torch.float32)
         logits_TE = x_TD.to(dtype) @ self.router.weight.to(dtype).t()
         index_TK, share_TK, cutoff_T = route(logits_TE, self.balance.bias, config.experts_per_token)
-        y_TD = self.shared(x_TD) + self._routed(x_TD, index_TK, share_TK)
+        y_TD = self.shared(x_TD) + self._routed(x_TD, index_TK, share_TK, decoding)
         if not count:
             return Mixed(y_TD, None)
         return Mixed(y_TD, self.balance.measure(logits_TE, index_TK, cutoff_T, real_T))
 
-    def _routed(self, x_TD: Tensor, index_TK: Tensor, share_TK: Tensor) -> Tensor:
+    def _routed(self, x_TD: Tensor, index_TK: Tensor, share_TK: Tensor, decoding: bool) -> Tensor:
         config, weights = self.config, (self.experts.w1, self.experts.w3, self.experts.w2)
         mix = experts if self.activation == "situ" else swiglu_experts
+        if decoding and mix is experts and index_TK.numel() <= config.experts:
+            mix = experts_step
         if config.latent is None:
             return mix(x_TD, index_TK, share_TK, *weights) * config.scaling
         return self.latent_up(self.latent_norm(mix(self.latent_down(x_TD), index_TK, share_TK, *weights)))

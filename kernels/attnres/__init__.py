@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from trivium.kernels.attnres.reference import attnres_reference
+from trivium.kernels.attnres.step import attnres_step
 from trivium.kernels.attnres.torch_attnres import AttnRes, merge, phase_one
 
-__all__ = ["attnres", "attnres_reference", "merge", "phase_one"]
+__all__ = ["attnres", "attnres_reference", "attnres_step", "merge", "phase_one"]
 
 
 def attnres(sources_NTD: Tensor | Sequence[Tensor], query_D: Tensor, gamma_D: Tensor, eps: float = 1e-5) -> Tensor:

@@ -12,6 +12,7 @@ from trivium.kernels.moe.reference import (
     route_reference,
     situ_glu_reference,
 )
+from trivium.kernels.moe.step import experts_step
 from trivium.kernels.moe.torch_moe import Experts, Route, SiTUGLU
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "BETA_UP",
     "experts",
     "experts_reference",
+    "experts_step",
     "route",
     "route_reference",
     "situ_glu",

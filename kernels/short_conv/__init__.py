@@ -4,9 +4,10 @@ from torch import Tensor
 
 from trivium.kernels.packed import offsets
 from trivium.kernels.short_conv.reference import WIDTH, short_conv_reference
+from trivium.kernels.short_conv.step import short_conv_step
 from trivium.kernels.short_conv.torch_conv import ShortConv, final_tails
 
-__all__ = ["WIDTH", "short_conv", "short_conv_reference"]
+__all__ = ["WIDTH", "short_conv", "short_conv_reference", "short_conv_step"]
 
 
 def short_conv(

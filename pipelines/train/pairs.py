@@ -1,6 +1,8 @@
 """Held-out pictures of a run, and what its model writes for them: the quickest way to see whether it sees."""
 
-from collections.abc import Iterator
+import contextlib
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,16 @@ from trivium.curriculum.corpora import catalogues_of, open_corpora
 from trivium.curriculum.plan import Plan
 from trivium.curriculum.schedule import Schedule
 from trivium.data.config import from_mapping, load_yaml
+from trivium.data.guard import Guard
 from trivium.data.records import Image, Text
-from trivium.errors import InputError, UsageError
+from trivium.data.shards import ShardSet
+from trivium.data.svg.requests import TASK, Picture, request_for
+from trivium.errors import GuardError, InputError, MissingDependencyError, UsageError
 from trivium.pipelines.train.config import reload_run
 from trivium.pipelines.train.folder import RunFolder
-from trivium.pipelines.train.sample import Drawn, Sampling, Writer
+from trivium.pipelines.train.sample import Drawn, Sampling, Writer, stored_size
+
+TOGETHER = 8  # documents decoded in the same steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +52,25 @@ def held_out_pairs(root: Path, writer: Writer, corpus: str, count: int, sampling
         raise UsageError(f"--held-out {corpus}: the run's corpora are {', '.join(schedule.corpora)}")
     sets = open_corpora(Path(run.corpora), schedule)
     plan = Plan.open(schedule, catalogues_of(sets))
-    found = 0
-    for row in plan.held_out(corpus):
-        for piece in row.pieces:
-            document, media = sets[corpus].read(piece.record)
-            shown = next((s for s in document.segments if isinstance(s, Image)), None)
-            if shown is None or found == count:
-                continue
-            after = document.segments[document.segments.index(shown) + 1 :]
-            truth = "".join(s.text for s in after if isinstance(s, Text))
-            picture = media[shown.media]
-            yield Pair(document.id, picture, truth, writer.write("", picture, sampling))
-            found += 1
-    if not found:
+    records = (piece.record for row in plan.held_out(corpus) for piece in row.pieces)
+    shown = itertools.islice(_pictures(sets[corpus], records), count)
+    none = True
+    while batch := list(itertools.islice(shown, TOGETHER)):
+        none = False
+        drawn = writer.write_together([("", picture) for _, picture, _ in batch], sampling)
+        yield from (Pair(*known, written) for known, written in zip(batch, drawn, strict=True))
+    if none:
         raise UsageError(f"--held-out {corpus}: no held-out record of it holds a picture; try another corpus")
+
+
+def _pictures(shards: ShardSet, records: Iterable[int]) -> Iterator[tuple[str, bytes, str]]:
+    """(id, first picture, text after it) of the records that hold a picture."""
+    for record in records:
+        document, media = shards.read(record)
+        shown = next((s for s in document.segments if isinstance(s, Image)), None)
+        if shown is not None:
+            after = document.segments[document.segments.index(shown) + 1 :]
+            yield document.id, media[shown.media], "".join(s.text for s in after if isinstance(s, Text))
 
 
 def _schedule(resolved: dict[str, Any], path: Path, name: str) -> Schedule:
@@ -76,46 +88,43 @@ def save_pairs(pairs: Iterator[Pair], folder: Path) -> list[dict[str, Any]]:
     and drawn in a guarded child.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    facts: list[dict[str, Any]] = []
-    for number, pair in enumerate(pairs):
-        stem = folder / f"{number:02}"
-        stem.with_suffix(".png").write_bytes(pair.picture)
-        stem.with_suffix(".svg").write_text(pair.truth, encoding="utf-8")
-        stem.with_suffix(".sample.svg").write_text(pair.drawn.text, encoding="utf-8")
-        drawing, reason = _draw(pair.drawn.text, pair.picture)
-        if drawing is not None:
-            stem.with_suffix(".sample.png").write_bytes(drawing)
-        facts.append(
-            {
-                "id": pair.id,
-                "picture": f"{stem.name}.png",
-                "truth": pair.truth.strip(),
-                "written": pair.drawn.text.strip(),
-                "drawn": None if drawing is None else f"{stem.name}.sample.png",
-                "refused": reason,
-            }
-        )
+    with contextlib.closing(Guard(TASK)) as guard:  # its child starts at the first drawing and draws them all
+        facts = [_save(pair, folder / f"{number:02}", guard) for number, pair in enumerate(pairs)]
     (folder / "pairs.json").write_bytes(msgspec.json.format(msgspec.json.encode(facts), indent=2))
     return facts
 
 
-def _draw(code: str, like: bytes) -> tuple[bytes | None, str | None]:
+def _save(pair: Pair, stem: Path, guard: Guard) -> dict[str, Any]:
+    stem.with_suffix(".png").write_bytes(pair.picture)
+    stem.with_suffix(".svg").write_text(pair.truth, encoding="utf-8")
+    stem.with_suffix(".sample.svg").write_text(pair.drawn.text, encoding="utf-8")
+    drawing, reason = _draw(guard, pair.drawn.text, pair.picture)
+    if drawing is not None:
+        stem.with_suffix(".sample.png").write_bytes(drawing)
+    return {
+        "id": pair.id,
+        "picture": f"{stem.name}.png",
+        "truth": pair.truth.strip(),
+        "written": pair.drawn.text.strip(),
+        "drawn": None if drawing is None else f"{stem.name}.sample.png",
+        "refused": reason,
+    }
+
+
+def _draw(guard: Guard, code: str, like: bytes) -> tuple[bytes | None, str | None]:
     """The picture of `code` at the size of `like`, or why there is none."""
-    from trivium.data.guard import Guard
     from trivium.data.svg.policy import SvgPolicy, SvgRefusedError
-    from trivium.data.svg.requests import TASK, Picture, request_for
     from trivium.data.svg.sanitise import sanitise
-    from trivium.errors import GuardError
-    from trivium.pipelines.train.sample import stored_size
 
     try:
         clean = sanitise(code.strip().encode(), SvgPolicy())
         request = request_for(clean.text, max(stored_size(like)), (255, 255, 255), check=False)
-        with Guard(TASK) as guard:
-            return guard.call(request, Picture).png, None
+        return guard.call(request, Picture).png, None
     except SvgRefusedError as error:
         return None, f"{error.reason}: {error.detail}"
     except GuardError as error:
         return None, f"{error.reason}: {error}"
+    except MissingDependencyError as error:
+        return None, f"not drawn: {error}"
     except ImportError as error:
         return None, f"not drawn: {error.name} is not installed (pip install 'trivium[build]')"

@@ -3,11 +3,12 @@
 Odd: only ordinary tokens and the end of the document can come out; media tokens and other specials have no place in
 what a model writes, so their logits are never candidates.
 
-V vocabulary.
+B documents, V vocabulary.
 """
 
 import io
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,10 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What was written: `text` without the prompt, tokens read and written, and the speed of writing."""
+    """What was written: `text` without the prompt, tokens read and written, and the seconds that writing took.
+
+    Documents written together share their seconds.
+    """
 
     text: str
     prompt_tokens: int
@@ -80,25 +84,38 @@ class Writer:
 
     def write(self, prompt: str, picture: bytes | None, sampling: Sampling) -> Drawn:
         """Goes on after [BOS], the picture if any, and the prompt. Raises UsageError, InputError."""
-        opening = self._opening(prompt, picture)
+        return self.write_together([(prompt, picture)], sampling)[0]
+
+    def write_together(self, openings: Sequence[tuple[str, bytes | None]], sampling: Sampling) -> list[Drawn]:
+        """Goes on after each prompt and picture, all in the same steps; each document draws from the seed as if alone.
+
+        Raises UsageError, InputError.
+        """
+        samples = [self._opening(prompt, picture) for prompt, picture in openings]
         device = self.model.backbone.head.weight.device
-        state = prefill(self.model, collate([opening], self.tokenizer.media_pad).to(device))
-        allowed_V = self._allowed(state.logits_V.shape[0]).to(device)
-        generator = torch.Generator().manual_seed(sampling.seed)
-        written: list[int] = []
-        ended = False
-        logits_V = state.logits_V
+        state = prefill(self.model, collate(samples, self.tokenizer.media_pad).to(device))
+        allowed_V = self._allowed(state.logits_BV.shape[1]).to(device)
+        generators = [torch.Generator().manual_seed(sampling.seed) for _ in samples]
+        written: list[list[int]] = [[] for _ in samples]
+        eos = self.tokenizer.eos
         began = time.perf_counter()
-        while len(written) < sampling.tokens:
-            token = pick(logits_V, allowed_V, sampling.temperature, sampling.top_p, generator)
-            if token == self.tokenizer.eos:
-                ended = True
+        for number in range(sampling.tokens):
+            if number:
+                # An ended document keeps its place in the batch; what follows its end is never looked at.
+                step(self.model, [ids[-1] for ids in written], state)
+            for ids, logits_V, generator in zip(written, state.logits_BV, generators, strict=True):
+                ended = bool(ids) and ids[-1] == eos
+                token = pick(logits_V, allowed_V, sampling.temperature, sampling.top_p, generator)
+                ids.append(eos if ended else token)
+            if all(ids[-1] == eos for ids in written):
                 break
-            written.append(token)
-            if len(written) < sampling.tokens:
-                logits_V = step(self.model, token, state)
         seconds = time.perf_counter() - began
-        return Drawn(self.tokenizer.decode(written), len(opening.tokens), len(written), ended, seconds)
+        return [self._drawn(sample, ids, seconds) for sample, ids in zip(samples, written, strict=True)]
+
+    def _drawn(self, opening: Sample, ids: list[int], seconds: float) -> Drawn:
+        ended = self.tokenizer.eos in ids
+        kept = ids[: ids.index(self.tokenizer.eos)] if ended else ids
+        return Drawn(self.tokenizer.decode(kept), len(opening.tokens), len(kept), ended, seconds)
 
     def _opening(self, prompt: str, picture: bytes | None) -> Sample:
         ids = [self.tokenizer.bos]

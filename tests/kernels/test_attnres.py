@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from trivium.kernels.attnres import attnres, attnres_reference, merge, phase_one
+from trivium.kernels.attnres import attnres, attnres_reference, attnres_step, merge, phase_one
 
 T, D = 7, 12
 
@@ -12,6 +12,12 @@ T, D = 7, 12
 def test_outputs_and_gradients_equal_the_definition(make, compare, sources):
     operands = [make(T, D) for _ in range(sources)] + [make(D), make(D, scale=0.1, shift=1)]
     compare(lambda *x: attnres(x[:-2], *x[-2:]), lambda *x: attnres_reference(x[:-2], *x[-2:]), operands)
+
+
+@pytest.mark.parametrize("sources", [2, 5])
+def test_the_form_for_single_tokens_equals_the_definition(make, sources):
+    stack, query, gamma = [make(T, D).detach() for _ in range(sources)], make(D).detach(), make(D).detach()
+    torch.testing.assert_close(attnres_step(stack, query, gamma), attnres_reference(stack, query, gamma))
 
 
 def test_a_stack_equals_a_list(make, compare):

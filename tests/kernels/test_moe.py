@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from trivium.kernels.moe import (
     experts,
     experts_reference,
+    experts_step,
     route,
     route_reference,
     situ_glu,
@@ -31,6 +32,12 @@ def test_situ_equals_its_definition_and_is_bounded(make, compare):
     assert torch.autograd.gradcheck(situ_glu, [make(3, 2, scale=3), make(3, 2, scale=20)])
     huge = torch.tensor([-1e4, 1e4, 1e4], dtype=torch.float32)
     assert torch.equal(situ_glu(huge, torch.tensor([1e4, 1e4, -1e4])), torch.tensor([0.0, 100.0, -100.0]))
+
+
+@pytest.mark.parametrize("T", [1, 2, 5])
+def test_experts_fetched_pair_by_pair_equal_the_definition(make, T):
+    operands = (make(T, L).detach(), *routed(make, T), *(w.detach() for w in weights(make)))
+    torch.testing.assert_close(experts_step(*operands), experts_reference(*operands))
 
 
 @pytest.mark.parametrize("T", [0, 1, 20])

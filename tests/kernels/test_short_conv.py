@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trivium.kernels.short_conv import short_conv, short_conv_reference
+from trivium.kernels.short_conv import short_conv, short_conv_reference, short_conv_step
 
 C = 5
 
@@ -25,6 +25,17 @@ def test_any_layout_equals_the_definition(make, compare, borders, lengths):
         lambda x, w: short_conv(x, w, cu), lambda x, w: short_conv_reference(x, w, cu)[0],
         [make(int(cu[-1]), C), make(C, 4)],
     )  # fmt: skip
+
+
+def test_steps_equal_the_definition(make, borders):
+    x, weight, tails = make(2, 7, C).detach(), make(C, 4).detach(), make(2, 3, C).detach()
+    whole, final = short_conv_reference(x.flatten(0, 1), weight, borders([7, 7]), initial_tail=tails)
+    rows = []
+    for t in range(7):
+        y, tails = short_conv_step(x[:, t], weight, tails)
+        rows.append(y)
+    torch.testing.assert_close(torch.stack(rows, 1).flatten(0, 1), whole)
+    torch.testing.assert_close(tails, final)
 
 
 def test_small_case_passes_gradcheck(make, borders):

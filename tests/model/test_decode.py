@@ -5,7 +5,8 @@ import torch
 
 from trivium.errors import UsageError
 from trivium.model.batch import Sample, collate
-from trivium.model.decode import choose, prefill, step
+from trivium.model.cache import KDACache, MLACache
+from trivium.model.decode import prefill, step
 
 
 def cut(sample: Sample, length: int) -> Sample:
@@ -23,36 +24,68 @@ def test_prefill_and_steps_equal_the_full_pass(request, awake, sample, family, d
     with torch.no_grad():
         full_TV = model.logits(collate([document], config.media_pad))
     state = prefill(model, collate([cut(document, start)], config.media_pad))
-    rows = [state.logits_V]
-    rows += [step(model, int(token), state) for token in document.tokens[start : start + 12]]
-    assert state.tokens == start + 12
-    assert (torch.stack(rows) - full_TV[start - 1 : start + 12]).abs().max() < bound
+    rows = [state.logits_BV]
+    rows += [step(model, [int(token)], state) for token in document.tokens[start : start + 12]]
+    assert state.tokens_B.tolist() == [start + 12]
+    assert (torch.cat(rows) - full_TV[start - 1 : start + 12]).abs().max() < bound
+
+
+@pytest.mark.parametrize("family", ["small", "small_k2"])
+def test_documents_decoded_together_equal_each_alone(request, awake, sample, family):
+    config = request.getfixturevalue(family)
+    model = awake(config).eval()
+    starts = [3, 40, 1, 17, 17, 64, 9]  # more documents than a few tokens' experts, of all lengths
+    documents = [sample(80, *[(4, 4)] * (config.vision is not None and start > 10), seed=start) for start in starts]
+    begun = [cut(document, start) for document, start in zip(documents, starts, strict=True)]
+    state = prefill(model, collate(begun, config.media_pad))
+    rows = [state.logits_BV]
+    for number in range(12):
+        tokens = [int(d.tokens[start + number]) for d, start in zip(documents, starts, strict=True)]
+        rows.append(step(model, tokens, state))
+    assert state.tokens_B.tolist() == [start + 12 for start in starts]
+    for place, (document, start) in enumerate(zip(documents, starts, strict=True)):
+        with torch.no_grad():
+            full_TV = model.logits(collate([document], config.media_pad))
+        found_TV = torch.stack([logits_BV[place] for logits_BV in rows])
+        assert (found_TV - full_TV[start - 1 : start + 12]).abs().max() < 1e-10
+
+
+@pytest.mark.parametrize("lengths", [[5], [5, 9, 2]])
+def test_a_latent_cache_grows_past_its_room(lengths):
+    draw = torch.Generator().manual_seed(0)
+    rows = [torch.randn(length + 200, 3, generator=draw) for length in lengths]
+    cache = MLACache()
+    borders = [sum(lengths[:n]) for n in range(len(lengths) + 1)]
+    cache.fill(torch.cat([row[:length] for row, length in zip(rows, lengths, strict=True)]), borders)
+    for number in range(200):
+        cache.append(torch.stack([row[length + number] for row, length in zip(rows, lengths, strict=True)]))
+    assert cache.columns == max(lengths) + 200
+    for document, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+        first = int(cache.start_B[document])
+        assert first == max(lengths) - length
+        assert torch.equal(cache.seen_BSX[document, first:], row)
+        if cache.before_BS is not None:
+            assert cache.before_BS[document, : cache.columns].sum() == first
+    assert (cache.before_BS is None) == (len(lengths) == 1)
 
 
 def test_the_caches_hold_what_the_sizes_say(small, awake, sample):
     model = awake(small, torch.float32).eval()
     state = prefill(model, collate([sample(40)], small.media_pad))
-    step(model, 5, state)
+    step(model, [5], state)
     mla, kda = small.backbone.mla, small.backbone.kda
     for layer, cache in enumerate(state.caches):
         if small.backbone.is_mla(layer):
-            assert cache.tokens == 41
-            assert cache.latent_TL.shape[1] + cache.extra_TR.shape[1] == mla.kv_lora + mla.extra_dim
+            assert isinstance(cache, MLACache)
+            assert cache.seen_BSX.shape == (1, 41, mla.kv_lora + mla.extra_dim)
         else:
-            assert cache.state_1HKV.shape == (1, kda.heads, kda.head_dim, kda.head_dim)
+            assert isinstance(cache, KDACache)
+            assert cache.state_BHKV.shape == (1, kda.heads, kda.head_dim, kda.head_dim)
             assert all(tail.shape == (1, 3, kda.heads * kda.head_dim) for tail in cache.tails)
 
 
-def test_prefill_refuses_two_documents(small, awake, sample):
-    with pytest.raises(UsageError, match="one document and the batch holds 2"):
-        prefill(awake(small), collate([sample(5), sample(6)], small.media_pad))
-
-
-def test_choice():
-    logits_V = torch.tensor([0.0, 5.0, 1.0])
-    assert choose(logits_V, temperature=0) == 1
-    drawn = [choose(logits_V, temperature=3.0, generator=torch.Generator().manual_seed(i)) for i in range(200)]
-    assert set(drawn) == {0, 1, 2}
-    assert drawn == [choose(logits_V, temperature=3.0, generator=torch.Generator().manual_seed(i)) for i in range(200)]
-    with pytest.raises(UsageError, match="temperature is -1"):
-        choose(logits_V, temperature=-1)
+def test_a_step_wants_one_token_a_document(small, awake, sample):
+    model = awake(small)
+    state = prefill(model, collate([sample(5), sample(6)], small.media_pad))
+    with pytest.raises(UsageError, match="1 tokens for 2 documents"):
+        step(model, [3], state)
