@@ -1,8 +1,11 @@
-"""What the HTML pages share: one style sheet, one way to write figures.
+"""What the HTML pages share: one style sheet, one way to write figures, one content policy.
 
 Odd: jinja2 is imported inside `templates`, since the training side may lack it and then makes no page.
 """
 
+import base64
+import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +21,40 @@ def templates(folder: Path) -> "jinja2.Environment":
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=False
     )
-    environment.filters |= {"short": _short, "loss": _loss, "duration": duration, "percent": _percent, "count": _count}
+    environment.filters |= {
+        "short": _short,
+        "loss": _loss,
+        "signed": _signed,
+        "duration": duration,
+        "percent": _percent,
+        "count": _count,
+        "picture": picture,
+    }
     return environment
+
+
+def policy(scripts: Sequence[str], styles: Sequence[str] = ()) -> str:
+    """A content policy: the given scripts and styles by their hashes, pictures from data: addresses, nothing else.
+
+    Without `styles` any inline style may stand, since style attributes have no hashes; a style runs nothing. So markup
+    that came through in spite of the templates' escaping would still be dead: no script, no handler, no request.
+    """
+    script = " ".join(_hashed(text) for text in scripts) or "'none'"
+    style = " ".join(_hashed(text) for text in styles) or "'unsafe-inline'"
+    return (
+        f"default-src 'none'; script-src {script}; style-src {style}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+def _hashed(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def picture(address: str) -> str:
+    """The address when it is a raster picture's data: address, else nothing: no page points anywhere else."""
+    kinds = tuple(f"data:image/{kind};base64," for kind in ("png", "webp", "jpeg", "gif"))
+    return address if address.startswith(kinds) else ""
 
 
 def duration(seconds: float | None) -> str:
@@ -37,6 +72,10 @@ def _short(value: float | None) -> str:
 
 def _loss(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.3f}".replace("-", "−")
 
 
 def _percent(share: float | None) -> str:

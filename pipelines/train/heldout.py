@@ -22,11 +22,13 @@ from trivium.curriculum.rows import Piece, Row
 from trivium.model.batch import NO_TARGET, TEXT, Batch, collate
 from trivium.model.joint import JointModel
 from trivium.pipelines.train.feed import Assembler, Pictures
+from trivium.pipelines.train.gap import picture_gap
 
 TOKENS_A_PASS = 8192  # rows are evaluated together up to this many tokens
 
 Key = tuple[str, int]
-Totals = defaultdict[str, list[float]]  # by split, and by split and corpus: loss, targets, records
+Totals = defaultdict[str, list[float]]  # by split: loss, targets
+Pairs = defaultdict[str, list[tuple[float, float, int]]]  # by corpus, a record each: own loss, exchanged loss, targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +75,38 @@ def evaluate(
 ) -> dict[str, Any]:
     """The held-out part of a metrics line: {split: {loss, targets}} with losses in nats a target.
 
-    `image_shuffled` holds `matched` as well, the loss of the very same records with their own pictures, and both by
-    corpus: where every code holds what only its picture tells, the difference a record is what the picture is worth.
+    `image_shuffled` holds `matched` as well, the loss of the very same records with their own pictures, the `gap`
+    between the two with its interval (see `gap`), and all of it by corpus: where every code holds what only its picture
+    tells, the difference a record is what the picture is worth.
     """
     was_training = model.training
     model.eval()
-    totals: Totals = defaultdict(lambda: [0.0, 0, 0])
+    totals: Totals = defaultdict(lambda: [0.0, 0])
+    pairs: Pairs = defaultdict(list)
     try:
         with torch.no_grad(), precision or nullcontext():
             for group in _groups(held.rows):
                 pieces = [piece for row in group for piece in row.pieces]
-                _pass(model, assembler, pieces, held.exchange, totals, device)
+                _pass(model, assembler, pieces, held.exchange, totals, pairs, device)
     finally:
         model.train(was_training)
     split: dict[str, Any] = {name: _mean(*totals[name]) for name in ("text", "image")}
-    split["image_shuffled"] = _mean(*totals["exchanged"])
-    if split["image_shuffled"] is not None:
-        split["image_shuffled"]["matched"] = totals["matched"][0] / totals["matched"][1]
-        split["image_shuffled"]["corpora"] = {
-            corpus: _worth(totals[f"matched {corpus}"], totals[f"exchanged {corpus}"])
-            for corpus in dict.fromkeys(piece.corpus for row in held.rows for piece in row.pieces)
-            if totals[f"exchanged {corpus}"][1]
-        }
+    split["image_shuffled"] = _exchanged(pairs)
     return split
+
+
+def _exchanged(pairs: Pairs) -> dict[str, Any] | None:
+    every = [pair for members in pairs.values() for pair in members]
+    if not sum(targets for _, _, targets in every):
+        return None
+    whole = _worth(every)
+    return {
+        "loss": whole["exchanged"],
+        "targets": sum(targets for _, _, targets in every),
+        "matched": whole["matched"],
+        "gap": whole["gap"],
+        "corpora": {corpus: _worth(members) for corpus, members in pairs.items() if sum(t for _, _, t in members)},
+    }
 
 
 def _pass(
@@ -104,24 +115,22 @@ def _pass(
     pieces: Sequence[Piece],
     exchange: dict[Key, Key],
     totals: Totals,
+    pairs: Pairs,
     device: torch.device,
 ) -> None:
     own = [assembler.pictures(piece.corpus, piece.record) for piece in pieces]
     sums, targets, modality = _losses(model, assembler, pieces, own, device)
     swaps = [exchange.get((piece.corpus, piece.record)) for piece in pieces]
     for i in range(len(pieces)):
-        split = "text" if modality[i] == TEXT else "image"
-        _add(totals[split], sums[i], targets[i])
-        if swaps[i] is not None:
-            _add(totals["matched"], sums[i], targets[i])
-            _add(totals[f"matched {pieces[i].corpus}"], sums[i], targets[i])
+        total = totals["text" if modality[i] == TEXT else "image"]
+        total[0] += sums[i]
+        total[1] += targets[i]
     taking = [i for i, swap in enumerate(swaps) if swap is not None]
     if taking:
         others = [assembler.pictures(*swaps[i]) for i in taking]  # type: ignore[misc]
-        sums, targets, _ = _losses(model, assembler, [pieces[i] for i in taking], others, device)
-        for i, taker in enumerate(taking):
-            _add(totals["exchanged"], sums[i], targets[i])
-            _add(totals[f"exchanged {pieces[taker].corpus}"], sums[i], targets[i])
+        exchanged, _, _ = _losses(model, assembler, [pieces[i] for i in taking], others, device)
+        for i, loss in zip(taking, exchanged, strict=True):
+            pairs[pieces[i].corpus].append((sums[i], loss, targets[i]))
 
 
 def _losses(
@@ -158,22 +167,17 @@ def _groups(rows: Sequence[Row]) -> Iterator[list[Row]]:
         yield group
 
 
-def _add(total: list[float], loss: float, targets: int) -> None:
-    total[0] += loss
-    total[1] += targets
-    total[2] += 1
-
-
-def _worth(matched: list[float], exchanged: list[float]) -> dict[str, Any]:
+def _worth(pairs: Sequence[tuple[float, float, int]]) -> dict[str, Any]:
     """Mean losses a target with the right and the wrong picture, and their difference a record, in nats."""
-    records = int(exchanged[2])
+    own, exchanged, targets = ([pair[i] for pair in pairs] for i in range(3))
     return {
-        "matched": matched[0] / matched[1],
-        "exchanged": exchanged[0] / exchanged[1],
-        "records": records,
-        "nats_a_picture": (exchanged[0] - matched[0]) / records,
+        "matched": sum(own) / sum(targets),
+        "exchanged": sum(exchanged) / sum(targets),
+        "records": len(pairs),
+        "nats_a_picture": (sum(exchanged) - sum(own)) / len(pairs),
+        "gap": picture_gap(own, exchanged, targets),
     }
 
 
-def _mean(total: float, targets: float, _records: float = 0) -> dict[str, Any] | None:
+def _mean(total: float, targets: float) -> dict[str, Any] | None:
     return {"loss": total / targets, "targets": int(targets)} if targets else None

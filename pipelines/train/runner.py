@@ -88,7 +88,8 @@ def run_facts(folder: RunFolder, prepared: Prepared, loop: Loop) -> dict[str, An
         parts[part] = parts.get(part, 0) + parameter.numel()
     return {
         "steps": plan.steps,
-        "bigram": bigram_facts(prepared),
+        "bigram": bigram_facts(prepared, pictures=False),
+        "bigram_pictures": bigram_facts(prepared, pictures=True),
         "stages": stages,
         "parameters": {"total": sum(parts.values()), "parts": parts},
         "starts": [{"at": start["at"], "step": start["step"]} for start in read_starts(folder)],
@@ -99,26 +100,28 @@ def run_facts(folder: RunFolder, prepared: Prepared, loop: Loop) -> dict[str, An
     }
 
 
-def bigram_facts(prepared: Prepared) -> dict[str, Any]:
-    """The bigram baseline of the training text (see `bigram`), judged on the held-out text as well."""
-    counted: Bigrams = count(_text(prepared, "train", BIGRAM_TOKENS), prepared.vocabulary.size)
+def bigram_facts(prepared: Prepared, *, pictures: bool) -> dict[str, Any]:
+    """The bigram baseline (see `bigram`) of the training text, or of the targets in records with pictures; judged on
+    the held-out side as well."""
+    counted: Bigrams = count(_targets(prepared, "train", BIGRAM_TOKENS, pictures), prepared.vocabulary.size)
     if not counted.pairs:
         return {"entropy": None, "held_out_cross_entropy": None, "pairs": 0, "vocabulary": counted.vocabulary}
+    kept = _targets(prepared, "held_out", BIGRAM_TOKENS, pictures)
     return {
         "entropy": round(counted.entropy(), 6),
-        "held_out_cross_entropy": round(counted.cross_entropy(_text(prepared, "held_out", BIGRAM_TOKENS)), 6),
+        "held_out_cross_entropy": round(counted.cross_entropy(kept), 6),
         "pairs": counted.pairs,
         "vocabulary": counted.vocabulary,
     }
 
 
-def _text(prepared: Prepared, side: str, limit: int) -> Iterator[Document]:
-    """Text documents (records without pictures) of one side, up to `limit` tokens."""
+def _targets(prepared: Prepared, side: str, limit: int, pictures: bool) -> Iterator[Document]:
+    """Records of one side without pictures, or with, up to `limit` tokens."""
     read = 0
     for name in sorted(prepared.sets):
         shards = prepared.sets[name]
         for record in getattr(prepared.plan.sides[name], side).tolist():
-            if not shards.entries.images[record] and read < limit:
+            if bool(shards.entries.images[record]) == pictures and read < limit:
                 ids, loss = split_tokens(shards.read_tokens(record))
                 read += len(ids)
                 yield ids, loss

@@ -128,11 +128,17 @@ def _print(facts: dict[str, object], out: Path) -> None:
 
     known: dict[str, Any] = facts
     table = Table("held-out loss, nats", "first", "last", title=f"step {known['step']} of {known['steps']}")
+    gap = known["held_out"]["picture_gap"]
     for split, ends in known["held_out"].items():
-        if ends["last"] is not None:
-            table.add_row(split.replace("_", " "), f"{ends['first']:.3f}", f"{ends['last']:.3f}")
+        if ends is not gap and ends["last"] is not None:
+            later = f"{ends['last']:.3f}" if ends["evaluations"] > 1 else "evaluated once"
+            table.add_row(split.replace("_", " "), f"{ends['first']:.3f}", later)
+    if gap["low"] is not None:
+        table.add_row("the exchange costs (95 %)", "", f"{gap['mean']:.3f} ({gap['low']:.3f} to {gap['high']:.3f})")
     if known["bigram_entropy"] is not None:
         table.add_row("bigram entropy of the training text", "", f"{known['bigram_entropy']:.3f}")
+    if known["bigram_pictures"]["entropy"] is not None:
+        table.add_row("bigram entropy beside pictures", "", f"{known['bigram_pictures']['entropy']:.3f}")
     console.print(table)
     tokens, rate = known["tokens"], known["throughput"]["tokens_per_second"]
     console.print(

@@ -11,14 +11,15 @@ from html import escape
 
 from trivium.pipelines.pages import short
 
-WIDTH, HEIGHT = 960, 300
-LEFT, RIGHT, TOP, BOTTOM = 58, 16, 26, 34
+WIDTH, HEIGHT, TALL = 960, 300, 400  # units of the drawing; a chart of half the page's width is tall
+LEFT, RIGHT, TOP, BOTTOM = 58, 16, 30, 40
 POINTS = 480
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line: `style` is its CSS class (s1 … s8); `marks` draws points as well; `thin` is for raw values."""
+    """One line: `style` is its CSS class (s1 … s8); `marks` draws points as well; `thin` is for raw values; `low` and
+    `high` are the edges of an interval around `y`."""
 
     name: str
     x: Sequence[float]
@@ -26,6 +27,13 @@ class Series:
     style: str
     marks: bool = False
     thin: bool = False
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+
+    def edge(self, which: str) -> list[tuple[float, float]]:
+        """The points of one edge of the interval, thinned like the line; none when it has no interval."""
+        values = self.low if which == "low" else self.high
+        return thinned(Series(self.name, self.x, values, self.style)) if len(values) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +47,16 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A level drawn across the chart."""
+    """A level drawn across the chart; `style` colours it like a series."""
 
     name: str
     y: float
+    style: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What one figure shows; `unit` labels the y axis."""
+    """What one figure shows; `unit` labels the y axis, the x axis is the optimizer step."""
 
     title: str
     note: str
@@ -57,6 +66,11 @@ class Chart:
     rules: tuple[Rule, ...] = ()
     log: bool = False
     floor: float | None = None  # the axis reaches down to this value
+    wide: bool = False  # the whole width of the page
+
+    @property
+    def height(self) -> int:
+        return HEIGHT if self.wide else TALL
 
     @property
     def empty(self) -> bool:
@@ -67,11 +81,14 @@ class Chart:
         if self.empty:
             return ""
         frame = _Frame.around(self)
-        parts = [f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(self.title)}">']
+        parts = [
+            f'<svg class="chart" viewBox="0 0 {WIDTH} {self.height}" role="img" aria-label="{escape(self.title)}">'
+        ]
         parts += [frame.band(band, index) for index, band in enumerate(self.bands)]
         parts += frame.axes(self.unit)
+        parts += [frame.spread(line) for line in self.series]
+        parts += [frame.rule(rule, at) for at, rule in enumerate(self.rules)]
         parts += [frame.line(line) for line in self.series]
-        parts += [frame.rule(rule) for rule in self.rules]
         parts.append('<line class="cross" y1="0" y2="0" x1="0" x2="0"/></svg>')
         return "".join(parts)
 
@@ -86,9 +103,10 @@ class Chart:
             "left": LEFT,
             "right": WIDTH - RIGHT,
             "top": TOP,
-            "bottom": HEIGHT - BOTTOM,
+            "bottom": self.height - BOTTOM,
             "series": [
-                {"name": line.name, "style": line.style, "points": [[x, float(f"{y:.5g}")] for x, y in thinned(line)]}
+                {"name": line.name, "style": line.style, "points": [_rounded(*point) for point in thinned(line)]}
+                | {which: [_rounded(*point) for point in line.edge(which)] for which in ("low", "high") if line.low}
                 for line in self.series
                 if not line.thin
             ],
@@ -102,11 +120,13 @@ class _Frame:
     y0: float
     y1: float
     log: bool
+    bottom: float
 
     @classmethod
     def around(cls, chart: Chart) -> "_Frame":
         xs = [x for line in chart.series for x, y in zip(line.x, line.y, strict=True) if _finite(y)]
         ys = [y for line in chart.series for _, y in thinned(line) if not chart.log or y > 0]
+        ys += [y for line in chart.series for which in ("low", "high") for _, y in line.edge(which)]
         ys += [rule.y for rule in chart.rules]
         xs += [edge for band in chart.bands for edge in (band.start, band.stop)]
         low, high = min(ys, default=0.0), max(ys, default=1.0)
@@ -118,7 +138,7 @@ class _Frame:
         else:
             room = (high - low or abs(high) or 1.0) * 0.06
             low, high = (low if chart.floor is not None and low == chart.floor else low - room), high + room
-        return cls(min(xs), max(max(xs), min(xs) + 1), low, high, chart.log)
+        return cls(min(xs), max(max(xs), min(xs) + 1), low, high, chart.log, chart.height - BOTTOM)
 
     def px(self, x: float) -> float:
         return LEFT + (x - self.x0) / (self.x1 - self.x0) * (WIDTH - LEFT - RIGHT)
@@ -129,7 +149,7 @@ class _Frame:
             share = math.log(y / self.y0) / math.log(self.y1 / self.y0)
         else:
             share = (y - self.y0) / (self.y1 - self.y0)
-        return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+        return self.bottom - share * (self.bottom - TOP)
 
     def axes(self, unit: str) -> list[str]:
         parts = []
@@ -141,30 +161,48 @@ class _Frame:
             if x == int(x):
                 at = self.px(x)
                 parts.append(
-                    f'<text class="tick" x="{at:.1f}" y="{HEIGHT - 12}" text-anchor="middle">{short(x)}</text>'
+                    f'<text class="tick below" x="{at:.1f}" y="{self.bottom + 8:.1f}" text-anchor="middle">'
+                    f"{short(x)}</text>"
                 )
-        bottom = HEIGHT - BOTTOM
+        bottom = f"{self.bottom:.1f}"
         parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{bottom}" y2="{bottom}"/>')
-        parts.append(f'<text class="tick" x="{LEFT - 8}" y="14" text-anchor="end">{escape(unit)}</text>')
+        parts.append(f'<text class="unit" x="{LEFT - 8}" y="14" text-anchor="end">{escape(unit)}</text>')
+        parts.append(
+            f'<text class="unit" x="{WIDTH - RIGHT}" y="{self.bottom - 7:.1f}" text-anchor="end">step →</text>'
+        )
         return parts
 
     def band(self, band: Band, index: int) -> str:
         left, right = self.px(max(band.start, self.x0)), self.px(min(band.stop, self.x1))
         shade = f'<rect class="band{index % 2}" x="{left:.1f}" y="{TOP}" width="{max(0.0, right - left):.1f}" '
-        shade += f'height="{HEIGHT - TOP - BOTTOM}"/>'
+        shade += f'height="{self.bottom - TOP:.1f}"/>'
         edge = ""
         if index:
-            edge = f'<line class="edge" x1="{left:.1f}" x2="{left:.1f}" y1="{TOP - 8}" y2="{HEIGHT - BOTTOM}"/>'
+            edge = f'<line class="edge" x1="{left:.1f}" x2="{left:.1f}" y1="{TOP - 8}" y2="{self.bottom:.1f}"/>'
         name = f'<text class="stage" x="{left + 5:.1f}" y="{TOP - 9}">{escape(band.name)}</text>'
-        return shade + edge + (name if right - left > 7 * len(band.name) else "")
+        return shade + edge + (name if right - left > 6 + 12 * len(band.name) else "")
 
-    def rule(self, rule: Rule) -> str:
+    def rule(self, rule: Rule, number: int) -> str:
+        """Names stand at the right and at the left in turn, so that two close levels can both be read."""
         at = self.py(rule.y)
+        x, anchor = (WIDTH - RIGHT - 4, "end") if number % 2 == 0 else (LEFT + 6, "start")
+        kind = f" {rule.style}" if rule.style else ""
         return (
-            f'<line class="rule" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
-            f'<text class="rulename" x="{WIDTH - RIGHT - 4}" y="{at - 6:.1f}" text-anchor="end">{escape(rule.name)} '
+            f'<line class="rule{kind}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
+            f'<text class="rulename" x="{x}" y="{at - 6:.1f}" text-anchor="{anchor}">{escape(rule.name)} '
             f"{short(rule.y)}</text>"
         )
+
+    def spread(self, line: Series) -> str:
+        low, high = line.edge("low"), line.edge("high")
+        if not low:
+            return ""
+        ring = [(self.px(x), self.py(y)) for x, y in (*high, *reversed(low))]
+        if len(low) == 1:  # one interval is a whisker
+            (x, top), (_, bottom) = ring
+            return f'<line class="whisker {line.style}" x1="{x:.1f}" x2="{x:.1f}" y1="{top:.1f}" y2="{bottom:.1f}"/>'
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in ring)
+        return f'<polygon class="spread {line.style}" points="{points}"/>'
 
     def line(self, line: Series) -> str:
         """Missing values (a step without pictures) are passed over: the line goes on to the next value."""
@@ -219,6 +257,10 @@ def log_ticks(low: float, high: float) -> list[float]:
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     heads = (1, 2, 5) if len(decades) <= 4 else (1,)
     return [head * 10.0**decade for decade in decades for head in heads if low <= head * 10.0**decade <= high]
+
+
+def _rounded(x: float, y: float) -> list[float]:
+    return [x, float(f"{y:.5g}")]
 
 
 def _finite(value: float | None) -> bool:

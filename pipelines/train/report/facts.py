@@ -6,6 +6,8 @@ from typing import Any
 
 Line = dict[str, Any]
 SPLITS = ("text", "image", "image_shuffled")
+NO_GAP = {"mean": None, "low": None, "high": None, "records": 0}
+NO_BIGRAM = {"entropy": None, "held_out_cross_entropy": None, "pairs": 0, "vocabulary": None}
 PARTS = ("data", "forward_backward", "optimizer", "eval", "checkpoint")
 
 
@@ -23,10 +25,11 @@ def summarize(lines: Sequence[Line], run: dict[str, Any]) -> dict[str, Any]:
         "complete": bool(steps) and steps[-1]["step"] == run["steps"],
         "step": steps[-1]["step"] if steps else 0,
         "steps": run["steps"],
-        "held_out": {split: _ends(held, split) for split in SPLITS},
+        "held_out": {**{split: _ends(held, split) for split in SPLITS}, "picture_gap": _gap(held)},
         "pictures": _pictures(held),
         "bigram_entropy": run["bigram"]["entropy"],
         "bigram": run["bigram"],
+        "bigram_pictures": run.get("bigram_pictures", NO_BIGRAM),
         "stages": [_stage(stage, steps) for stage in run["stages"]],
         "tokens": tokens,
         "seconds": round(sum(time.values()), 3),
@@ -61,12 +64,25 @@ def split_time(lines: Sequence[Line]) -> dict[str, float]:
 
 
 def _ends(held: Sequence[Line], split: str) -> dict[str, Any]:
-    values = [line[split]["loss"] for line in held if line.get(split)]
-    if not values:
-        return {"first": None, "last": None, "best": None, "targets": 0}
-    best = min(values)
-    targets = next(line[split]["targets"] for line in held if line.get(split))
-    return {"first": values[0], "last": values[-1], "best": best, "targets": targets}
+    """First, last and best loss; `evaluations` and the last one's `step` tell how much stands behind them."""
+    seen = [line for line in held if line.get(split)]
+    if not seen:
+        return {"first": None, "last": None, "best": None, "targets": 0, "evaluations": 0, "step": None}
+    values = [line[split]["loss"] for line in seen]
+    return {
+        "first": values[0],
+        "last": values[-1],
+        "best": min(values),
+        "targets": seen[0][split]["targets"],
+        "evaluations": len(values),
+        "step": seen[-1]["step"],
+    }
+
+
+def _gap(held: Sequence[Line]) -> dict[str, Any]:
+    """Another's picture less one's own at the last evaluation, nats a token, with its interval."""
+    shuffled = [line["image_shuffled"] for line in held if line.get("image_shuffled")]
+    return shuffled[-1].get("gap", NO_GAP) if shuffled else NO_GAP
 
 
 def _pictures(held: Sequence[Line]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ def figures(facts: dict[str, Any], lines: Sequence[Line]) -> list[Chart]:
     return [
         _loss(steps, bands),
         _held_out(facts, held, bands),
+        _gap(held, bands),
         *_experts(steps, held, bands),
         *_optimizer(steps, bands),
         *_speed(steps, bands),
@@ -34,8 +35,12 @@ def figures(facts: dict[str, Any], lines: Sequence[Line]) -> list[Chart]:
 
 
 def _bands(facts: dict[str, Any]) -> tuple[Band, ...]:
+    """Stages as far as the run has come, so that a stopped one is not drawn into a corner."""
+    last = facts["step"] or facts["steps"]
     return tuple(
-        Band(stage["name"], stage["first_step"], stage["first_step"] + stage["steps"]) for stage in facts["stages"]
+        Band(stage["name"], stage["first_step"], min(last, stage["first_step"] + stage["steps"]))
+        for stage in facts["stages"]
+        if stage["first_step"] < last
     )
 
 
@@ -53,6 +58,7 @@ def _loss(steps: Sequence[Line], bands: tuple[Band, ...]) -> Chart:
         unit="nats",
         series=tuple(series),
         bands=bands,
+        wide=True,
     )
 
 
@@ -63,18 +69,58 @@ def _held_out(facts: dict[str, Any], held: Sequence[Line], bands: tuple[Band, ..
         Series(name, x, [line[split]["loss"] if line.get(split) else None for line in held], f"s{i + 1}", marks=True)
         for i, (split, name) in enumerate(names.items())
     )
-    rules = (Rule("bigram entropy of the training text", facts["bigram_entropy"]),) if facts["bigram_entropy"] else ()
+    levels = (
+        ("bigram entropy of the training text", facts["bigram_entropy"], "s1"),
+        ("bigram entropy beside pictures", facts["bigram_pictures"]["entropy"], "s2"),
+    )
     return Chart(
         title="Held-out loss",
-        note=(
-            "Records kept out by near-duplicate cluster. Where exchanged pictures cost more than the right ones, the "
-            "model reads its pictures. Below the dashed line, it uses more than one token of context."
+        note=once(held)
+        + (
+            "Nats a target. Records kept out by near-duplicate cluster. Below the dashed line of its colour, the model "
+            "uses more than one token of context; where exchanged pictures cost more than the right ones, it reads "
+            "them."
         ),
         unit="nats",
         series=series,
         bands=bands,
-        rules=rules,
+        rules=tuple(Rule(name, level, style) for name, level, style in levels if level),
+        wide=True,
     )
+
+
+def _gap(held: Sequence[Line], bands: tuple[Band, ...]) -> Chart:
+    """Another's picture less one's own, all records with their interval, and each corpus."""
+    seen = [line for line in held if (line.get("image_shuffled") or {}).get("gap")]
+    x = [line["step"] for line in seen]
+    whole = [line["image_shuffled"]["gap"] for line in seen]
+    mean, low, high = ([gap[name] for gap in whole] for name in ("mean", "low", "high"))
+    series = [Series("all records, shaded: 95 % interval", x, mean, "s1", marks=True, low=low, high=high)]
+    corpora = list(dict.fromkeys(name for line in seen for name in line["image_shuffled"]["corpora"]))
+    if len(corpora) > 1:
+        for at, name in enumerate(corpora[:5]):
+            parts = [line["image_shuffled"]["corpora"].get(name) for line in seen]
+            means = [part["gap"]["mean"] if part else None for part in parts]
+            series.append(Series(name, x, means, f"s{at + 2}", marks=True))
+    records = whole[-1]["records"] if whole else 0
+    return Chart(
+        title="What its own picture is worth",
+        note=once(held)
+        + (
+            f"Nats a target: loss beside another record's picture of the same size less loss beside its own, paired "
+            f"over {records} held-out records. Above zero the picture helps; an interval that holds zero shows nothing."
+        ),
+        unit="nats",
+        series=tuple(series),
+        bands=bands,
+        rules=(Rule("no difference", 0.0),),
+        wide=True,
+    )
+
+
+def once(held: Sequence[Line]) -> str:
+    """Says so when there is one evaluation only and no line can be drawn."""
+    return f"One evaluation so far, at step {held[0]['step']}. " if len(held) == 1 else ""
 
 
 def _experts(steps: Sequence[Line], held: Sequence[Line], bands: tuple[Band, ...]) -> list[Chart]:
@@ -87,7 +133,7 @@ def _experts(steps: Sequence[Line], held: Sequence[Line], bands: tuple[Band, ...
         Series(name, x, smoothed([line["experts"]["max_over_mean"][i] for line in seen]), f"s{i % 8 + 1}")
         for i, name in enumerate(layers)
     )
-    load = Chart("Expert load, max / mean", LOAD_NOTE, "", by_layer, bands, (Rule("even", 1.0),), floor=1.0)
+    load = Chart("Expert load, max / mean", LOAD_NOTE, "times", by_layer, bands, (Rule("even", 1.0),), floor=1.0)
     probes = [line for line in held if line.get("balance")]
     x = [line["step"] for line in probes]
     names = {
@@ -99,7 +145,7 @@ def _experts(steps: Sequence[Line], held: Sequence[Line], bands: tuple[Band, ...
         Series(name, x, [_mean(line["balance"][part]) for line in probes], f"s{i + 1}", marks=True)
         for i, (part, name) in enumerate(names.items())
     )
-    return [load, Chart("Expert load, taken apart", PROBE_NOTE, "", parts, bands, floor=1.0)]
+    return [load, Chart("Expert load, taken apart", PROBE_NOTE, "times", parts, bands, floor=1.0)]
 
 
 def _optimizer(steps: Sequence[Line], bands: tuple[Band, ...]) -> list[Chart]:
@@ -127,7 +173,7 @@ def _optimizer(steps: Sequence[Line], bands: tuple[Band, ...]) -> list[Chart]:
         Chart(
             "Learning rate",
             "One rate for Muon and AdamW.",
-            "",
+            "rate",
             (Series("learning rate", x, [line["lr"] for line in steps], "s5"),),
             bands,
             floor=0.0,
@@ -135,7 +181,7 @@ def _optimizer(steps: Sequence[Line], bands: tuple[Band, ...]) -> list[Chart]:
         Chart(
             "Largest attention logit",
             "Over all MLA heads of a step, before the softmax; QK-clip scales back a head above its threshold.",
-            "",
+            "logit",
             (Series("max logit", x, logit, "s4"),),
             bands,
         ),

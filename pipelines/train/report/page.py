@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from trivium.pipelines.pages import templates
+from trivium.pipelines.pages import policy, templates
 from trivium.pipelines.train.folder import RunFolder, write_atomically
 from trivium.pipelines.train.metrics import read_metrics
 from trivium.pipelines.train.report.charts import Chart
@@ -33,9 +33,13 @@ def write_report(folder: RunFolder, run: dict[str, Any], note: Callable[[str], N
 def render(name: str, facts: dict[str, Any], lines: Sequence[dict[str, Any]]) -> str:
     """The page as text; everything it needs is inside it."""
     drawn: list[Chart] = [chart for chart in figures(facts, lines) if not chart.empty]
+    import markupsafe
+
+    folder = Path(__file__).parent
+    script = (folder / "page.js").read_text(encoding="utf-8")
     config = msgspec.json.format(msgspec.json.encode(facts["config"]), indent=2).decode()
     return (
-        templates(Path(__file__).parent)
+        templates(folder)
         .get_template("page.html.j2")
         .render(
             name=name,
@@ -44,6 +48,8 @@ def render(name: str, facts: dict[str, Any], lines: Sequence[dict[str, Any]]) ->
             data=[chart.data() for chart in drawn],
             parts=_parts(facts["time"]),
             config=config,
+            script=markupsafe.Markup(script),  # our own file
+            policy=policy([script]),
         )
     )
 

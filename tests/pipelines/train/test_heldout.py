@@ -64,7 +64,11 @@ def test_losses_equal_a_plain_pass_over_all_rows(prepared, held, model):
 
 def test_the_exchange_reaches_the_model(prepared, held, model):
     measured = evaluate(model, held, prepared.assembler(), CPU)
-    assert measured["image_shuffled"]["loss"] != measured["image"]["loss"]
+    shuffled = measured["image_shuffled"]
+    assert shuffled["loss"] != measured["image"]["loss"]
+    assert shuffled["gap"]["mean"] == pytest.approx(shuffled["loss"] - shuffled["matched"], rel=1e-9)
+    assert shuffled["gap"]["records"] == sum(part["records"] for part in shuffled["corpora"].values())
+    assert shuffled["gap"]["records"] == len(held.exchange)
 
 
 def test_evaluation_changes_nothing_of_the_run(prepared, held, model):

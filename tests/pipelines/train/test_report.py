@@ -1,3 +1,4 @@
+import html.parser
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -6,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivium.pipelines.pages import short
+from trivium.pipelines.pages import policy, short
 from trivium.pipelines.train.folder import RunFolder
+from trivium.pipelines.train.gap import FEWEST
 from trivium.pipelines.train.metrics import read_metrics
 from trivium.pipelines.train.report import page
 from trivium.pipelines.train.report.charts import POINTS, Band, Chart, Rule, Series, smoothed, thinned, ticks
@@ -26,7 +28,16 @@ def test_report_json_holds_the_contract(trained):
     assert 0 < written["bigram_entropy"] < written["bigram"]["held_out_cross_entropy"]
     assert written["seconds"] > 0
     assert written["machine"]["threads"] == 1
-    assert written["pictures"]["icons"].keys() == {"matched", "exchanged", "records", "nats_a_picture"}
+    assert 0 < written["bigram_pictures"]["entropy"] < written["bigram_pictures"]["held_out_cross_entropy"]
+    gap, last = written["held_out"]["picture_gap"], lines[-1]["image_shuffled"]
+    assert gap.keys() == {"mean", "low", "high", "records"}
+    assert gap["mean"] == pytest.approx(last["loss"] - last["matched"], abs=1e-12)
+    assert (gap["low"] is None) == (gap["records"] < FEWEST)
+    assert written["held_out"]["text"]["evaluations"] == len(lines)
+    icons = written["pictures"]["icons"]
+    assert icons.keys() == {"matched", "exchanged", "records", "nats_a_picture", "gap"}
+    assert icons["gap"] == gap  # the only corpus with pictures
+    assert icons["records"] == gap["records"]
     assert written["steps"] == written["step"] == facts["steps"]
 
 
@@ -51,6 +62,8 @@ def test_the_page_needs_nothing_from_outside(trained):
         assert title in text
     assert text.count("<svg") >= 9
     assert "bigram entropy of the training text" in text
+    assert "bigram entropy beside pictures" in text
+    assert "What its own picture is worth" in text
     assert ">complete<" in text
 
 
@@ -62,13 +75,103 @@ def test_every_drawing_is_well_formed_and_shows_both_stages(trained):
         assert len([node for node in root.iter("line") if node.get("class") == "edge"]) == 1
 
 
+HOSTILE = "</script><script>x</script><svg onload=x><img src=x onerror=x>"
+
+
 def test_names_can_not_break_the_page(trained):
-    _, facts, _ = trained
-    hostile = {**facts, "samples": [{"title": "<script>x</script>", "text": "</pre><b>", "picture": None}]}
-    text = page.render("<i>run", hostile, [])
-    assert "<script>x" not in text
-    assert "</pre><b>" not in text
-    assert "<i>run" not in text
+    out, facts, _ = trained
+    lines = read_metrics(out / "metrics.jsonl")
+    for line in lines:  # a corpus, a layer and a stage of hostile names reach charts, tables and the hover's data
+        if line["kind"] == "held_out":
+            line["image_shuffled"]["corpora"] = {HOSTILE: line["image_shuffled"]["corpora"]["icons"], "b": None}
+        elif line.get("experts"):
+            line["experts"]["layers"] = [HOSTILE, *line["experts"]["layers"][1:]]
+    hostile = {
+        **facts,
+        "stages": [{**stage, "name": HOSTILE} for stage in facts["stages"]],
+        "pictures": {HOSTILE: facts["pictures"]["icons"]},
+        "samples": [{"title": HOSTILE, "text": HOSTILE, "picture": "https://example.org/x.png"}],
+        "config": {HOSTILE: HOSTILE, "seed": HOSTILE},
+    }
+    text = page.render(HOSTILE, hostile, lines)
+    tags = Tags()
+    tags.feed(text)
+    assert [attrs.get("type") for tag, attrs in tags.found if tag == "script"] == ["application/json", None]
+    assert not any(name.startswith("on") for _, attrs in tags.found for name in attrs)
+    assert [attrs["src"] for tag, attrs in tags.found if tag == "img"] == [""]  # foreign addresses are not loaded
+    assert HOSTILE in json.loads(text.split('id="data">')[1].split("</script>")[0])[2]["series"][1]["name"]
+
+
+class Tags(html.parser.HTMLParser):
+    """All start tags with their attributes."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+def test_the_policy_lets_this_script_run_and_no_other(trained):
+    text = (trained[0] / "report.html").read_text()
+    tags = Tags()
+    tags.feed(text)
+    (content,) = [a["content"] for _, a in tags.found if a.get("http-equiv") == "Content-Security-Policy"]
+    script = text.rsplit("<script>", 1)[1].split("</script>")[0]
+    assert content == policy([script])
+    assert "default-src 'none'" in content
+    assert "unsafe" not in content.split("style-src")[0]  # scripts: by hash alone
+    for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("):
+        assert way not in script
+
+
+def test_one_evaluation_is_called_one(trained):
+    out, facts, _ = trained
+    lines = read_metrics(out / "metrics.jsonl")
+    early = [lines[0], *[line for line in lines if line["kind"] == "step"][:3]]
+    once = summarize(early, facts)
+    assert (once["held_out"]["text"]["evaluations"], once["held_out"]["text"]["step"]) == (1, 0)
+    text = page.render("run", once, early)
+    assert "evaluated once, at step 0" in text
+    assert "One evaluation so far, at step 0" in text
+    tiles = text.split('<section class="tiles">')[1].split("</section>")[0]
+    assert "→" not in tiles
+    assert "→" in (out / "report.html").read_text().split('<section class="tiles">')[1].split("</section>")[0]
+
+
+def test_lines_without_a_gap_still_make_a_page(trained):
+    """Metrics of a run that began before the gap was measured."""
+    out, facts, _ = trained
+    lines = read_metrics(out / "metrics.jsonl")
+    for line in lines:
+        if line["kind"] == "held_out":
+            line["image_shuffled"].pop("gap")
+            line["image_shuffled"]["corpora"]["icons"].pop("gap")
+    old = summarize(lines, facts)
+    assert old["held_out"]["picture_gap"]["mean"] is None
+    assert "What its own picture is worth</h2>" not in page.render("run", old, lines)
+
+
+def test_an_interval_is_drawn_around_its_line():
+    x, mean, low, high = [0, 10], [1.0, 2.0], [0.5, 1.0], [1.5, 3.0]
+    chart = Chart("t", "n", "nats", (Series("a", x, mean, "s1", low=low, high=high),))
+    root = ElementTree.fromstring(chart.svg())
+    ring = next(node.get("points") for node in root.iter("polygon")).split()
+    line = next(node.get("points") for node in root.iter("polyline")).split()
+    heights = [float(point.split(",")[1]) for point in ring]
+    assert heights[0] < float(line[0].split(",")[1]) < heights[3]
+    assert heights[1] < float(line[1].split(",")[1]) < heights[2]
+    assert chart.data()["series"][0]["low"] == [[0, 0.5], [10, 1.0]]
+    alone = Chart("t", "n", "nats", (Series("a", [0], [1.0], "s1", low=[0.5], high=[1.5]),))
+    assert any(node.get("class") == "whisker s1" for node in ElementTree.fromstring(alone.svg()).iter("line"))
+
+
+def test_the_axes_are_named():
+    chart = Chart("t", "n", "nats", (Series("a", [0, 10], [1.0, 100.0], "s1"),))
+    texts = [node.text for node in ElementTree.fromstring(chart.svg()).iter("text")]
+    assert "nats" in texts
+    assert "step →" in texts
 
 
 def test_without_jinja2_the_json_is_written_and_one_line_said(trained, tmp_path, monkeypatch):
