@@ -10,10 +10,13 @@ from trivium.pipelines.demo.steps import CORPORA, Step
 from trivium.pipelines.pages import templates
 
 
-def write_page(out: Path, plan: Sequence[Step], seconds: Mapping[str, float]) -> dict[str, Any]:
-    """Writes both reports into `out` and returns the facts. The page holds everything in itself but three links."""
+def write_page(out: Path, plan: Sequence[Step], seconds: Mapping[str, float], total: float) -> dict[str, Any]:
+    """Writes both reports into `out` and returns the facts; `seconds` by step, `total` of all, some at the same time.
+
+    The page holds everything in itself but three links.
+    """
     run = json.loads((out / "run" / "report.json").read_text())
-    facts = {**run, "train_seconds": run["seconds"], "seconds": round(sum(seconds.values()), 1), "steps": dict(seconds)}
+    facts = {**run, "train_seconds": run["seconds"], "seconds": round(total, 1), "steps": dict(seconds)}
     facts["corpora"] = {name: _corpus(out / "built" / name, out / "corpora" / name) for name in CORPORA}
     _replace(out / "report.json", json.dumps(facts, indent=2) + "\n")
     template = templates(Path(__file__).parent).get_template("page.html.j2")

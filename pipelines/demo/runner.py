@@ -1,20 +1,26 @@
-"""Runs the demo's steps one after another, keeps what is already done, and writes the demo's report."""
+"""Runs the demo's steps, keeps what is already done, and writes the demo's report.
+
+Odd: steps that need nothing of each other run at the same time, each a process of its own. What they print is kept and
+shown whole when they end, so that it reads as if they had come one after another.
+"""
 
 import hashlib
-import json
 import os
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.rule import Rule
 
 import trivium
 from trivium.console import err, note
 from trivium.errors import InputError, TriviumError
+from trivium.pipelines.demo.ledger import Ledger
 from trivium.pipelines.demo.page import write_page
 from trivium.pipelines.demo.steps import Step, fingerprint, steps
 
@@ -35,21 +41,14 @@ def run_demo(out: Path, *, fresh: bool = False) -> None:
     root = find_root()
     plan = steps(root, out)
     out.mkdir(parents=True, exist_ok=True)
-    ledger = _Ledger(out / "demo.json", fresh=fresh)
+    ledger = Ledger(out / "demo.json", fresh=fresh)
     code = _code_digest(root)
     started = time.monotonic()
-    for number, step in enumerate(plan, start=1):
-        err.print(Rule(f"[bold]{number}/{len(plan)}[/] {step.title}", align="left", style="dim"))
-        note(f"$ trivium {' '.join(_shell(step.arguments))}")
-        key = fingerprint(step, code)
-        if ledger.done(step, key):
-            note(f"done before, in {ledger.seconds[step.name]:.0f} s; `--fresh` runs it again")
-            continue
-        ledger.begin(step, key)
-        before = time.monotonic()
-        _run(step)
-        ledger.add(step, key, time.monotonic() - before)
-    facts = write_page(out, plan, ledger.seconds)
+    number, count = 1, sum(len(wave) for wave in plan)
+    for wave in plan:
+        _run_wave({step: f"{number + at}/{count}" for at, step in enumerate(wave)}, ledger, code)
+        number += len(wave)
+    facts = write_page(out, [step for wave in plan for step in wave], ledger.seconds, ledger.total(plan))
     note(f"\ndone in {time.monotonic() - started:.0f} s")
     for name in ("report.html", "gallery.html", "run/report.html", "curriculum.png"):
         note(f"  {out / name}")
@@ -61,52 +60,85 @@ def run_demo(out: Path, *, fresh: bool = False) -> None:
     )
 
 
-class _Ledger:
-    """Which steps are begun and done: fingerprint and seconds by step name, kept in one JSON file."""
-
-    def __init__(self, path: Path, *, fresh: bool) -> None:
-        self.path = path
-        self.begun: dict[str, str] = {}
-        self.keys: dict[str, str] = {}
-        self.seconds: dict[str, float] = {}
-        if path.exists() and not fresh:
-            kept = json.loads(path.read_text())
-            self.begun, self.keys, self.seconds = kept["begun"], kept["keys"], kept["seconds"]
-
-    def done(self, step: Step, key: str) -> bool:
-        return self.keys.get(step.name) == key and step.writes.exists()
-
-    def begin(self, step: Step, key: str) -> None:
-        """A step begun with another fingerprint left work that can't be gone on with: its folder goes."""
-        if self.begun.get(step.name) != key and step.resumes is not None and step.resumes.exists():
-            shutil.rmtree(step.resumes)
-        self.begun[step.name] = key
-        self._write()
-
-    def add(self, step: Step, key: str, seconds: float) -> None:
-        self.keys[step.name] = key
-        self.seconds[step.name] = round(seconds, 2)
-        self._write()
-
-    def _write(self) -> None:
-        partial = self.path.with_suffix(".tmp")
-        partial.write_text(json.dumps({"begun": self.begun, "keys": self.keys, "seconds": self.seconds}, indent=2))
-        partial.replace(self.path)
-
-
-def _run(step: Step) -> None:
-    command = [sys.executable, "-m", "trivium", *step.arguments]
-    result = subprocess.run(command, stdout=subprocess.PIPE if step.capture else None, check=False)
-    if result.stdout:
-        sys.stdout.buffer.write(result.stdout)
-        sys.stdout.flush()
-    if result.returncode != 0:
+def _run_wave(wave: dict[Step, str], ledger: Ledger, code: str) -> None:
+    """The steps of one wave that are not done yet; `wave` numbers them. Raises TriviumError when one fails."""
+    keys = {step: fingerprint(step, code) for step in wave}
+    left = [step for step in wave if not ledger.done(step, keys[step])]
+    for step, number in wave.items():
+        if step not in left:
+            _head(step, number)
+            note(f"done before, in {ledger.seconds[step.name]:.0f} s; `--fresh` runs it again")
+    for step in left:
+        ledger.begin(step, keys[step])
+    failed = []
+    for ran in _together(left, wave) if len(left) > 1 else map(_alone, left, [wave[step] for step in left]):
+        if ran.code == 0:
+            ledger.add(ran.step, keys[ran.step], ran.seconds)
+        else:
+            failed.append(f"step {ran.step.name} failed with exit code {ran.code}")
+    if failed:
         raise TriviumError(
-            f"step {step.name} failed with exit code {result.returncode} (its message stands above); "
-            "mend that and run the demo again: it goes on from here"
+            f"{'; '.join(failed)} (the message stands above); mend that and run the demo again: it goes on from here"
         )
-    if step.capture:
-        step.writes.write_bytes(result.stdout)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    step: Step
+    code: int
+    seconds: float
+    out: bytes = b""
+    err: bytes = b""
+
+
+def _alone(step: Step, number: str) -> _Ran:
+    """One step that shows what it prints as it prints it."""
+    _head(step, number)
+    ran = _call(step, quiet=False)
+    _show(ran)
+    return ran
+
+
+def _together(left: Sequence[Step], numbers: dict[Step, str]) -> Iterator[_Ran]:
+    """Several steps at the same time; each with all that it printed, as it ends."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with ThreadPoolExecutor(len(left)) as pool, Progress(*columns, console=err, transient=True) as progress:
+        if not err.is_terminal:
+            note(f"at the same time: {', '.join(step.name for step in left)}")
+        lines = {step: progress.add_task(f"{numbers[step]} {step.title}", total=None) for step in left}
+        for future in as_completed([pool.submit(_call, step, quiet=True) for step in left]):
+            ran = future.result()
+            progress.remove_task(lines[ran.step])
+            _head(ran.step, numbers[ran.step])
+            _show(ran)
+            yield ran
+
+
+def _call(step: Step, *, quiet: bool) -> _Ran:
+    started = time.monotonic()
+    command = [sys.executable, "-m", "trivium", *step.arguments]
+    done = subprocess.run(
+        command,
+        stdout=subprocess.PIPE if step.capture or quiet else None,
+        stderr=subprocess.PIPE if quiet else None,
+        env=os.environ | ({"COLUMNS": str(err.width)} if quiet else {}),
+        check=False,
+    )
+    if step.capture and done.returncode == 0:
+        step.writes.write_bytes(done.stdout)
+    return _Ran(step, done.returncode, time.monotonic() - started, done.stdout or b"", done.stderr or b"")
+
+
+def _head(step: Step, number: str) -> None:
+    err.print(Rule(f"[bold]{number}[/] {step.title}", align="left", style="dim"))
+    note(f"$ trivium {' '.join(_shell(step.arguments))}")
+
+
+def _show(ran: _Ran) -> None:
+    """What a step printed, each stream to its own; the steps' own processes wrote it, so it goes out as it is."""
+    for stream, text in ((sys.stderr, ran.err), (sys.stdout, ran.out)):
+        stream.write(text.decode(errors="replace"))
+        stream.flush()
 
 
 def _code_digest(root: Path) -> str:

@@ -1,5 +1,7 @@
 """The demo's main path as a list of the commands that a user would type; read it top to bottom.
 
+Steps of one wave need nothing of each other and run at the same time.
+
 Odd: every step is a subprocess of the public command line, so what the demo shows is what the README says. A step that
 finished is not run again while its command, its inputs and the code are the same (`demo.json` holds their digest), so a
 killed demo goes on where it stopped.
@@ -33,23 +35,24 @@ class Step:
     resumes: Path | None = None  # a folder that the same command goes on with after a kill
 
 
-def steps(root: Path, out: Path) -> list[Step]:
-    """The demo's steps. `root` is the folder that holds recipes/ and examples/, `out` the demo's folder."""
+def steps(root: Path, out: Path) -> list[tuple[Step, ...]]:
+    """The demo's steps, wave by wave. `root` holds recipes/ and examples/, `out` is the demo's folder."""
     tokenizer, schedule = out / "tokenizer.json", root / "recipes/curricula/demo.yaml"
     built = [out / "built" / name for name in CORPORA]
+    train = Step(
+        name="tokenizer",
+        title=f"train a byte-level BPE of {VOCABULARY} ids on the built text",
+        arguments=("tokenizer", "train", *map(str, built), "--vocab", str(VOCABULARY), "--out", str(tokenizer)),
+        reads=tuple(path / "manifest.json" for path in built),
+        writes=tokenizer,
+    )
     return [
-        *(_build(name, root, out) for name in CORPORA),
-        Step(
-            name="tokenizer",
-            title=f"train a byte-level BPE of {VOCABULARY} ids on the built text",
-            arguments=("tokenizer", "train", *map(str, built), "--vocab", str(VOCABULARY), "--out", str(tokenizer)),
-            reads=tuple(path / "manifest.json" for path in built),
-            writes=tokenizer,
-        ),
-        *(_tokenize(name, tokenizer, out) for name in CORPORA),
-        *_inspect(out),
-        *_schedule(schedule, out),
-        *_train(root / "recipes/runs/nano-demo.yaml", schedule, tokenizer, out),
+        tuple(_build(name, root, out) for name in CORPORA),
+        (train,),
+        tuple(_tokenize(name, tokenizer, out) for name in CORPORA),
+        (*_inspect(out), *_schedule(schedule, out)),
+        (_train(root / "recipes/runs/nano-demo.yaml", schedule, tokenizer, out),),
+        _sample(out / "run", out),
     ]
 
 
@@ -121,20 +124,23 @@ def _schedule(schedule: Path, out: Path) -> tuple[Step, ...]:
     )
 
 
-def _train(run: Path, schedule: Path, tokenizer: Path, out: Path) -> tuple[Step, ...]:
+def _train(run: Path, schedule: Path, tokenizer: Path, out: Path) -> Step:
     folder = out / "run"
-    return (
-        Step(
-            name="train",
-            title="train nano jointly on text and pictures through all four stages",
-            arguments=(
-                *("train", str(run), "--out", str(folder)),
-                *("--set", f"corpora={out / 'corpora'}", "--set", f"tokenizer={tokenizer}"),
-            ),
-            reads=(run, schedule, tokenizer, *_manifests(out)),
-            writes=folder / "report.json",
-            resumes=folder,
+    return Step(
+        name="train",
+        title="train nano jointly on text and pictures through all four stages",
+        arguments=(
+            *("train", str(run), "--out", str(folder)),
+            *("--set", f"corpora={out / 'corpora'}", "--set", f"tokenizer={tokenizer}"),
         ),
+        reads=(run, schedule, tokenizer, *_manifests(out)),
+        writes=folder / "report.json",
+        resumes=folder,
+    )
+
+
+def _sample(folder: Path, out: Path) -> tuple[Step, ...]:
+    return (
         Step(
             name="sample-text",
             title="continue a prompt from the cached decode path",

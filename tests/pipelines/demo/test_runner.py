@@ -11,8 +11,9 @@ from trivium.data.records import Document, Meta, Text, finish, source_id
 from trivium.data.shards import FunnelStage, Manifest, write_set
 from trivium.errors import TriviumError
 from trivium.pipelines.demo import runner
+from trivium.pipelines.demo.ledger import Ledger
 from trivium.pipelines.demo.page import write_page
-from trivium.pipelines.demo.runner import _Ledger, find_root, run_demo
+from trivium.pipelines.demo.runner import find_root, run_demo
 from trivium.pipelines.demo.steps import CORPORA, Step, fingerprint, steps
 from trivium.pipelines.train.pairs import Pair, save_pairs
 from trivium.pipelines.train.sample import Drawn
@@ -32,8 +33,8 @@ def demo(tmp_path, monkeypatch):
     told.write_text("first")
     out = tmp_path / "out"
     plan = [
-        step("say", "--version", reads=(told,), writes=out / "said.txt", capture=True),
-        step("count", "shards", "stat", str(tmp_path / "missing"), writes=out / "never"),
+        (step("say", "--version", reads=(told,), writes=out / "said.txt", capture=True),),
+        (step("count", "shards", "stat", str(tmp_path / "missing"), writes=out / "never"),),
     ]
     monkeypatch.setattr(runner, "steps", lambda root, out: plan)
     return out, told
@@ -66,17 +67,51 @@ def test_a_failing_step_is_named_and_what_is_done_is_not_done_again(demo, capfd)
     assert (out / "said.txt").read_text() == said
 
 
+def test_steps_of_one_wave_each_keep_their_own_mark(tmp_path, monkeypatch, capfd):
+    """The failing step fails the demo; what ran beside it is done, is shown whole, and is not run again."""
+    out = tmp_path / "out"
+    plan = [
+        (
+            step("count", "shards", "stat", str(tmp_path / "missing"), writes=out / "never"),
+            step("say", "--version", writes=out / "said.txt", capture=True),
+            step("ask", "--help", writes=out / "help.txt", capture=True),
+        ),
+        (step("late", "--version", writes=out / "late.txt", capture=True),),
+    ]
+    monkeypatch.setattr(runner, "steps", lambda root, out: plan)
+    assert "step count failed with exit code 2" in again(out)
+    shown = capfd.readouterr()
+    assert "missing" in shown.err
+    assert "$ trivium shards stat" in shown.err
+    assert (out / "said.txt").read_text() in shown.out
+    assert not (out / "late.txt").exists()
+    for name in ("said.txt", "help.txt"):
+        (out / name).write_text("kept")
+    again(out)
+    assert [(out / name).read_text() for name in ("said.txt", "help.txt")] == ["kept", "kept"]
+    assert capfd.readouterr().err.count("done before") == 2
+
+
+def test_the_demo_lasts_as_long_as_the_slowest_of_each_wave(tmp_path):
+    ledger = Ledger(tmp_path / "demo.json", fresh=False)
+    waves = [[step(name, writes=tmp_path) for name in names] for names in ("ab", "c")]
+    for wave, seconds in zip(waves, ((3.0, 5.0), (2.0,)), strict=True):
+        for one, spent in zip(wave, seconds, strict=True):
+            ledger.add(one, "key", spent)
+    assert ledger.total(waves) == 7.0
+
+
 def test_an_unfinished_folder_is_gone_on_with_only_by_the_same_step(tmp_path):
     folder = tmp_path / "run"
     train = step("train", "train", writes=folder / "report.json", resumes=folder)
-    _Ledger(tmp_path / "demo.json", fresh=False).begin(train, "one")
+    Ledger(tmp_path / "demo.json", fresh=False).begin(train, "one")
     folder.mkdir()
     (folder / "checkpoint").write_text("half the way")
-    _Ledger(tmp_path / "demo.json", fresh=False).begin(train, "one")
+    Ledger(tmp_path / "demo.json", fresh=False).begin(train, "one")
     assert (folder / "checkpoint").is_file()
-    _Ledger(tmp_path / "demo.json", fresh=False).begin(train, "two")
+    Ledger(tmp_path / "demo.json", fresh=False).begin(train, "two")
     assert not folder.exists()
-    ledger = _Ledger(tmp_path / "demo.json", fresh=False)
+    ledger = Ledger(tmp_path / "demo.json", fresh=False)
     assert not ledger.done(train, "two")
 
 
@@ -95,10 +130,11 @@ def test_a_step_is_known_by_its_command_its_inputs_and_the_code(tmp_path):
 def test_every_step_reads_what_stands_there_or_what_an_earlier_one_wrote(tmp_path):
     out = tmp_path / "out"
     written = set()
-    for one in steps(find_root(), out):
-        for path in one.reads:
-            assert path in written if path.is_relative_to(out) else path.exists(), (one.name, path)
-        written.add(one.writes)
+    for wave in steps(find_root(), out):
+        for one in wave:
+            for path in one.reads:
+                assert path in written if path.is_relative_to(out) else path.exists(), (one.name, path)
+        written.update(one.writes for one in wave)
 
 
 def records(address):
@@ -148,7 +184,7 @@ class Tags(html.parser.HTMLParser):
 
 def test_the_page_holds_everything_and_hostile_text_makes_no_markup(finished):
     plan = [step("t", "train", HOSTILE, writes=finished)]
-    facts = write_page(finished, plan, {"t": 1.25})
+    facts = write_page(finished, plan, {"t": 1.25}, 1.25)
     assert json.loads((finished / "report.json").read_text()) == facts
     assert (facts["seconds"], facts["train_seconds"]) == (1.2, 3.0)
     assert facts["corpora"]["web"]["records"] == 1
