@@ -11,8 +11,8 @@ from html import escape
 
 from trivium.pipelines.pages import short
 
-WIDTH, HEIGHT, TALL = 960, 300, 400  # units of the drawing; a chart of half the page's width is tall
-LEFT, RIGHT, TOP, BOTTOM = 58, 16, 30, 40
+WIDTH, HEIGHT, TALL = 960, 340, 460  # units of the drawing; a chart of half the page's width is tall
+LEFT, RIGHT, TOP, BOTTOM = 58, 16, 30, 34
 POINTS = 480
 
 
@@ -27,6 +27,7 @@ class Series:
     style: str
     marks: bool = False
     thin: bool = False
+    dashed: bool = False
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
 
@@ -87,8 +88,9 @@ class Chart:
         parts += [frame.band(band, index) for index, band in enumerate(self.bands)]
         parts += frame.axes(self.unit)
         parts += [frame.spread(line) for line in self.series]
-        parts += [frame.rule(rule, at) for at, rule in enumerate(self.rules)]
+        parts += [frame.rule(rule) for rule in self.rules]
         parts += [frame.line(line) for line in self.series]
+        parts += [frame.rule_name(rule, at) for at, rule in enumerate(self.rules)]
         parts.append('<line class="cross" y1="0" y2="0" x1="0" x2="0"/></svg>')
         return "".join(parts)
 
@@ -158,8 +160,8 @@ class _Frame:
             parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
             parts.append(f'<text class="tick" x="{LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{short(y)}</text>')
         for x in ticks(self.x0, self.x1, 8):
-            if x == int(x):
-                at = self.px(x)
+            at = self.px(x)
+            if x == int(x) and at < WIDTH - RIGHT - 90:  # the axis' name stands behind the last one
                 parts.append(
                     f'<text class="tick below" x="{at:.1f}" y="{self.bottom + 8:.1f}" text-anchor="middle">'
                     f"{short(x)}</text>"
@@ -168,7 +170,7 @@ class _Frame:
         parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{bottom}" y2="{bottom}"/>')
         parts.append(f'<text class="unit" x="{LEFT - 8}" y="14" text-anchor="end">{escape(unit)}</text>')
         parts.append(
-            f'<text class="unit" x="{WIDTH - RIGHT}" y="{self.bottom - 7:.1f}" text-anchor="end">step →</text>'
+            f'<text class="unit below" x="{WIDTH - RIGHT}" y="{self.bottom + 8:.1f}" text-anchor="end">step →</text>'
         )
         return parts
 
@@ -182,15 +184,16 @@ class _Frame:
         name = f'<text class="stage" x="{left + 5:.1f}" y="{TOP - 9}">{escape(band.name)}</text>'
         return shade + edge + (name if right - left > 6 + 12 * len(band.name) else "")
 
-    def rule(self, rule: Rule, number: int) -> str:
+    def rule(self, rule: Rule) -> str:
+        at, kind = self.py(rule.y), f" {rule.style}" if rule.style else ""
+        return f'<line class="rule{kind}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
+
+    def rule_name(self, rule: Rule, number: int) -> str:
         """Names stand at the right and at the left in turn, so that two close levels can both be read."""
-        at = self.py(rule.y)
         x, anchor = (WIDTH - RIGHT - 4, "end") if number % 2 == 0 else (LEFT + 6, "start")
-        kind = f" {rule.style}" if rule.style else ""
         return (
-            f'<line class="rule{kind}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
-            f'<text class="rulename" x="{x}" y="{at - 6:.1f}" text-anchor="{anchor}">{escape(rule.name)} '
-            f"{short(rule.y)}</text>"
+            f'<text class="rulename" x="{x}" y="{self.py(rule.y) - 6:.1f}" text-anchor="{anchor}">'
+            f"{escape(rule.name)} {short(rule.y)}</text>"
         )
 
     def spread(self, line: Series) -> str:
@@ -207,7 +210,7 @@ class _Frame:
     def line(self, line: Series) -> str:
         """Missing values (a step without pictures) are passed over: the line goes on to the next value."""
         places = [(self.px(x), self.py(y)) for x, y in thinned(line)]
-        kind = f"{line.style}{' thin' if line.thin else ''}"
+        kind = f"{line.style}{' thin' if line.thin else ''}{' dashed' if line.dashed else ''}"
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         drawn = f'<polyline class="line {kind}" points="{points}"/>' if len(places) > 1 else ""
         if line.marks or len(places) == 1:

@@ -66,7 +66,14 @@ def _held_out(facts: dict[str, Any], held: Sequence[Line], bands: tuple[Band, ..
     x = [line["step"] for line in held]
     names = {"text": "text", "image": "records with pictures", "image_shuffled": "the same, pictures exchanged"}
     series = tuple(
-        Series(name, x, [line[split]["loss"] if line.get(split) else None for line in held], f"s{i + 1}", marks=True)
+        Series(
+            name,
+            x,
+            [line[split]["loss"] if line.get(split) else None for line in held],
+            f"s{i + 1}",
+            marks=True,
+            dashed=split == "image_shuffled",  # it often lies upon the line before
+        )
         for i, (split, name) in enumerate(names.items())
     )
     levels = (
