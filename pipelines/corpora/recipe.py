@@ -12,16 +12,23 @@ import msgspec
 from trivium.data.config import Strict, load_yaml
 from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.near import NearDedup
+from trivium.data.longcontext.clean.stage import LongClean
+from trivium.data.longcontext.verify import LongVerify
 from trivium.data.svg.pairs import SvgRender, SvgSanitize
 from trivium.data.text.extract import ExtractHtml
 from trivium.data.text.heuristics import Heuristics
 from trivium.data.text.language import Language
+from trivium.pipelines.corpora.longcontext import LongContext
+from trivium.pipelines.corpora.shards import Shards
 from trivium.pipelines.corpora.sources import READ, HtmlFolder
 from trivium.pipelines.corpora.svg import SvgDrawings, SvgFolder
 from trivium.pipelines.corpora.warc import Warc
 
-SourceConfig = HtmlFolder | Warc | SvgFolder | SvgDrawings
-ItemStage = ExtractHtml.Config | Language.Config | Heuristics.Config | SvgSanitize.Config | SvgRender.Config
+SourceConfig = HtmlFolder | Warc | SvgFolder | SvgDrawings | Shards | LongContext
+TextStage = ExtractHtml.Config | Language.Config | Heuristics.Config
+SvgStage = SvgSanitize.Config | SvgRender.Config
+LongStage = LongClean.Config | LongVerify.Config
+ItemStage = TextStage | SvgStage | LongStage
 Shuffle = ExactDedup | NearDedup
 StageKind = ItemStage | Shuffle
 
