@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
+Name = TypeVar("Name", bound=str)
 _WORD = 2**64
 
 
@@ -49,7 +50,7 @@ class Dice:
     def shuffled(self, items: Sequence[T]) -> list[T]:
         return self.sample(items, len(items))
 
-    def weighted(self, weights: Mapping[str, float]) -> str:
+    def weighted(self, weights: Mapping[Name, float]) -> Name:
         """A name, drawn in proportion to its weight; the order of the mapping does not matter."""
         names = sorted(weights)
         point = self.share() * sum(weights[name] for name in names)

@@ -4,6 +4,7 @@ Odd: nothing here knows where documents come from; a pool is any stream of recor
 it depends on the stream and the dice alone.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -23,6 +24,7 @@ from trivium.data.records import Document, Evidence
 
 MOST_TOKENS = 1 << 20  # K3's longest context
 PATIENCE = 64  # documents of a pool refused one after another before it counts as exhausted
+STRIKES = 4  # failures of a kind in one row
 _SLACK = 8  # tokens a text, for numbers in its frame and for tokens that end otherwise where a text is cut
 _RESERVE = (0.04, 250)  # left for statements, questions and answers: at most this share of a row, this a question
 
@@ -160,7 +162,7 @@ def _take(
     again, pool.passed = pool.passed, []
     for record in chain(again, pool.records if left.tokens > 0 else ()):
         document, media = record
-        show: Show = dice.weighted(rules.pairs)  # type: ignore[assignment]
+        show: Show = dice.weighted(rules.pairs)
         if {document.meta.source_id, document.meta.cluster or document.meta.source_id} & seen:
             continue
         page = page_of(document, media, show, meter)
@@ -183,26 +185,26 @@ def _take(
 def choose_tasks(room: Room, rules: RowRules, dice: Dice, left: Left, frame: Frame, meter: Meter) -> list[Task]:
     """Up to `questions` tasks that fit into what is left, kinds drawn by weight.
 
-    A kind with nothing new to ask for in this row is left out of it.
+    A kind that finds nothing new to ask for, or nothing that fits, is left out of this row after a few tries.
     """
     weights = {kind: weight for kind, weight in rules.tasks.items() if weight > 0}
+    strikes: Counter[str] = Counter()
     tasks: list[Task] = []
     asked: set[tuple[str, object]] = set()
     while weights and len(tasks) < rules.questions:
         kind = dice.weighted(weights)
         task = KINDS[kind](room, dice)
-        if task is None:
+        if task is not None and (kind, task.pages or task.question) not in asked:
+            tokens, patches = task_cost(task, frame, meter)
+            if tokens <= left.tokens and patches <= left.patches:
+                left.tokens -= tokens
+                left.patches -= patches
+                asked.add((kind, task.pages or task.question))
+                tasks.append(task)
+                continue
+        strikes[kind] += 1
+        if strikes[kind] == STRIKES:
             del weights[kind]
-            continue
-        key = (kind, task.pages or task.question)
-        tokens, patches = task_cost(task, frame, meter)
-        if key in asked or tokens > left.tokens or patches > left.patches:
-            del weights[kind]
-            continue
-        left.tokens -= tokens
-        left.patches -= patches
-        asked.add(key)
-        tasks.append(task)
     return tasks
 
 

@@ -19,12 +19,12 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One document of a row: the fields of its heading, its text and its pictures."""
+    """One document of a row: the fields of its heading (`size` in bytes), its text, its pictures."""
 
     number: int
     title: str
     licence: str
-    bytes: int
+    size: int
     text: str
     pictures: tuple[bytes, ...]
 

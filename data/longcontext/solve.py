@@ -109,7 +109,8 @@ def drawing_of(shown: Shown) -> Drawing | None:
     return told if code else seen
 
 
-def _hits(scene: Scene, match: Match) -> list[int]:
+def _hits(scene: Scene, match: Match, *also: tuple[str, str]) -> list[int]:
+    """Documents of the title that show the shape asked for, and the others too."""
     hits = []
     for shown in scene.documents.values():
         if shown.title != match["title"]:
@@ -117,13 +118,17 @@ def _hits(scene: Scene, match: Match) -> list[int]:
         drawing = drawing_of(shown)
         if drawing is None or any(edit.document == shown.number for edit in scene.edits):
             raise AmbiguousError(f"document {shown.number} is no simple drawing, or is edited")
-        if drawing.holds(match["color"], match["shape"]):
+        if all(drawing.holds(*thing) for thing in ((match["color"], match["shape"]), *also)):
             hits.append(shown.number)
     return hits
 
 
 def _find(scene: Scene, match: Match, asked: Asked, wording: Wording) -> str:
     return _numbers(_hits(scene, match))
+
+
+def _find_two(scene: Scene, match: Match, asked: Asked, wording: Wording) -> str:
+    return _numbers(_hits(scene, match, (match["other_color"], match["other_shape"])))
 
 
 def _count(scene: Scene, match: Match, asked: Asked, wording: Wording) -> str:
@@ -152,7 +157,7 @@ def _least(scene: Scene, match: Match, asked: Asked, wording: Wording) -> str:
 
 
 def _extreme(scene: Scene, match: Match, *, largest: bool) -> str:
-    sizes = {number: _document(scene, number).bytes for number in map(int, match["numbers"].split(", "))}
+    sizes = {number: _document(scene, number).size for number in map(int, match["numbers"].split(", "))}
     best = max(sizes.values()) if largest else min(sizes.values())
     return str(one((number for number, size in sizes.items() if size == best), "documents of that size"))
 
@@ -206,6 +211,7 @@ _SOLVERS: dict[str, Callable[[Scene, Match, Asked, Wording], str]] = {
     "chain": _chain,
     "edits": _edits,
     "find": _find,
+    "find_two": _find_two,
     "count": _count,
     "count_licence": _count_licence,
     "order": _order,

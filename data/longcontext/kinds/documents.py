@@ -1,65 +1,69 @@
 """Questions across documents: which, how many, in what order, which is the largest."""
 
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from trivium.data.longcontext.dice import Dice
-from trivium.data.longcontext.drawings import COLORS
 from trivium.data.longcontext.kinds.base import HEADING, Room, Task
 
 _MOST_HITS = 8
 _MOST_COUNTED = 30
-SHAPES = ("circle", "square", "triangle", "diamond")
+_FEW = 4  # drawings of one title, or there is nothing to choose from
 
 
 def find(room: Room, dice: Dice) -> Task | None:
-    """Which documents of a title show a shape of a colour."""
-    drawn = _drawn(room, dice)
-    if drawn is None:
+    """Which documents of a title show a shape of a colour; two of them together, where one alone is everywhere."""
+    title, pages = _group(room, dice)
+    single = _hits(room, pages, 1)
+    two = _hits(room, pages, 2)
+    choices = single if single and (not two or dice.below(2)) else two
+    if not choices:
         return None
-    title, color, shape, hits = drawn
-    question = room.ask(dice, "find", title=title, color=color, shape=shape)
+    things, hits = dice.pick(sorted(choices.items()))
+    room.asked.add(title)
+    fields = {"title": title, "color": things[0][0], "shape": things[0][1]}
+    if len(things) == 2:
+        fields |= {"other_color": things[1][0], "other_shape": things[1][1]}
+    question = room.ask(dice, "find" if len(things) == 1 else "find_two", **fields)
     return Task("find", question, _numbers(hits), pages=tuple((hit, 0) for hit in hits))
 
 
 def count(room: Room, dice: Dice) -> Task | None:
     """How many documents: of a title, that show a shape of a colour; or of a licence."""
-    if dice.below(2):
-        drawn = _drawn(room, dice)
-        if drawn is not None:
-            title, color, shape, hits = drawn
-            question = room.ask(dice, "count", title=title, color=color, shape=shape)
-            return Task("count", question, str(len(hits)), pages=tuple((hit, 0) for hit in hits))
+    title, pages = _group(room, dice)
+    choices = _hits(room, pages, 1)
+    if choices and dice.below(2):
+        ((color, shape), *_), hits = dice.pick(sorted(choices.items()))
+        room.asked.add(title)
+        question = room.ask(dice, "count", title=title, color=color, shape=shape)
+        return Task("count", question, str(len(hits)), pages=tuple((hit, 0) for hit in hits))
     totals = Counter(page.license for page in room.pages)
-    choices = sorted(licence for licence, total in totals.items() if 2 <= total <= _MOST_COUNTED)
-    if not choices:
+    licences = sorted(licence for licence, total in totals.items() if 2 <= total <= _MOST_COUNTED)
+    if not licences:
         return None
-    licence = dice.pick(choices)
-    pages = tuple((number, HEADING) for number, page in enumerate(room.pages) if page.license == licence)
-    return Task("count", room.ask(dice, "count_licence", licence=licence), str(len(pages)), pages=pages)
+    licence = dice.pick(licences)
+    marks = tuple((number, HEADING) for number, page in enumerate(room.pages) if page.license == licence)
+    return Task("count", room.ask(dice, "count_licence", licence=licence), str(len(marks)), pages=marks)
 
 
-def _drawn(room: Room, dice: Dice) -> tuple[str, str, str, list[int]] | None:
-    """(title, colour, shape, pages that show it), for a title all of whose pages are simple, unedited drawings."""
-    titles = []
+def _group(room: Room, dice: Dice) -> tuple[str, list[int]]:
+    """A title all of whose pages are simple, unedited drawings, and those pages; none when there is no such title."""
+    groups = []
     for title, total in sorted(room.titles.items()):
-        pages = [number for number, page in enumerate(room.pages) if page.title == title]
-        if total >= 4 and all(number in room.drawings and number not in room.edited for number in pages):
-            titles.append((title, pages))
-    if not titles:
-        return None
-    title, pages = dice.pick(titles)
-    hits = {
-        (color, shape): [number for number in pages if room.drawings[number].holds(color, shape)]
-        for color in COLORS
-        for shape in SHAPES
-    }
-    choices = sorted(pair for pair, found in hits.items() if 1 <= len(found) <= _MOST_HITS)
-    if not choices or any(mark in title for mark in "“”"):
-        return None
-    color, shape = dice.pick(choices)
-    room.asked.add(title)
-    return title, color, shape, hits[color, shape]
+        pages = [number for number in room.drawings if room.pages[number].title == title]
+        if len(pages) == total >= _FEW and not room.edited & set(pages) and not any(mark in title for mark in "“”"):
+            groups.append((title, pages))
+    return dice.pick(groups) if groups else ("", [])
+
+
+def _hits(room: Room, pages: list[int], together: int) -> dict[tuple[tuple[str, str], ...], list[int]]:
+    """Things, one or two together, that few of the pages show, and which."""
+    found: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for number in pages:
+        shown = sorted({(thing.color, thing.shape) for thing in room.drawings[number].things})
+        for things in combinations(shown, together):
+            found.setdefault(things, []).append(number)
+    return {things: hits for things, hits in found.items() if len(hits) <= _MOST_HITS}
 
 
 def order(room: Room, dice: Dice) -> Task | None:

@@ -17,8 +17,10 @@ from trivium.data.patches import PictureRules
 from trivium.data.records import Document, Image, Meta, Text, source_id
 from trivium.data.stage import Draft, Raw
 from trivium.data.svg.drawings import DrawingRules, draw
+from trivium.data.svg.policy import SvgPolicy
 from trivium.data.svg.render import render
 from trivium.data.svg.requests import request_for
+from trivium.data.svg.sanitise import sanitise
 from trivium.data.text.extract import ExtractHtml
 
 EXAMPLES = Path(__file__).parents[3] / "examples/web/python"
@@ -59,7 +61,7 @@ def read_pages() -> list[Record]:
 
 def drawing(number: int) -> Record:
     """A drawing as the SVG corpus holds it: prompt, picture, code."""
-    code = draw(3, number, DrawingRules(most=2))
+    code = sanitise(draw(3, number, DrawingRules(most=2)).encode(), SvgPolicy()).text
     picture = render(request_for(code, 112, (255, 255, 255), check=False))
     segments = (
         Text(text="Draw this picture as SVG.\n", loss=False),
