@@ -24,6 +24,7 @@ from trivium.data.shards import (
     Bucket,
     FunnelStage,
     Manifest,
+    Place,
     Record,
     ShardInfo,
     ShardSet,
@@ -92,7 +93,7 @@ class Line(msgspec.Struct, frozen=True, array_like=True):
 
 
 def tokenize_set(
-    source: Path,
+    source: Place,
     out: Path,
     tokenizer: Path,
     options: BeamOptions,

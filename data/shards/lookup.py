@@ -11,7 +11,7 @@ from trivium.data.shards.address import Place
 from trivium.data.shards.index import read_raw
 from trivium.data.shards.manifest import ShardInfo
 from trivium.data.shards.reader import ShardSet
-from trivium.data.shards.summary import Headed
+from trivium.data.shards.summary import Head, Headed
 from trivium.errors import ShardError
 
 
@@ -61,3 +61,13 @@ def open_at(head: Headed, info: ShardInfo, key: str) -> tuple[ShardSet, int]:
     only = msgspec.structs.replace(head.manifest, shards=(info,))
     shards = ShardSet.part(head.folder, only, head.digest)
     return shards, shards.find(key)
+
+
+def open_first(head: Head, records: int) -> ShardSet:
+    """The sound shards at the set's beginning that hold `records` records, or all there are."""
+    infos, held = [], 0
+    for info in head.manifest.shards:
+        if held < records and info.name not in head.faults:
+            infos.append(info)
+            held += info.records
+    return ShardSet.part(head.folder, msgspec.structs.replace(head.manifest, shards=tuple(infos)), head.digest)

@@ -146,6 +146,11 @@ class ShardSet:
         span = range(self._first[record], self._first[record + 1])
         return {self._field[member]: int(self._size[member]) for member in span}
 
+    def checksums(self, record: int) -> dict[str, tuple[int, int]]:
+        """Size in bytes and CRC by member name, as the index has them."""
+        span = range(self._first[record], self._first[record + 1])
+        return {self._field[member]: (int(self._size[member]), int(self._crc32[member])) for member in span}
+
     def find(self, key: str) -> int:
         """Record number of an id, a source_id, or a prefix that fits only one. Raises ShardError."""
         if self._by_id is None:

@@ -60,6 +60,12 @@ def find_sets(paths: Sequence[Path | str | Place]) -> list[Place]:
     return found
 
 
+def below(folder: Place, root: Path | str | Place) -> str:
+    """The way from `root` down to a set that `find_sets` found in it; `.` for itself."""
+    start = str(place(root)).rstrip("/")
+    return str(folder).removeprefix(start).lstrip("/") or "."
+
+
 def summarize(shards: Headed) -> dict[str, Any]:
     """Facts of one set, ready for JSON."""
     manifest = shards.manifest

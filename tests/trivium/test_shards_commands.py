@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from trivium.cli import app
-from trivium.commands.shards_view import half_blocks, plain
+from trivium.commands.shards_pictures import half_blocks
+from trivium.commands.shards_view import plain
 from trivium.data.patches import PictureRules
 from trivium.data.records import Document, Image, Meta, Text, finish, source_id
 from trivium.data.shards import Manifest, ShardSet, write_set
@@ -118,7 +119,7 @@ def test_diff_exits_0_or_1(folder, tmp_path):
 
 
 def test_gallery_writes_a_page(folder, tmp_path):
-    found = facts("shards", "gallery", folder, "--out", tmp_path / "page.html", "--limit", 3)
+    found = facts("shards", "gallery", folder, "--out", tmp_path / "page.html", "--count", 3)
     assert (found["records"], found["rejects"]) == (3, 1)
     assert (tmp_path / "page.html").stat().st_size > 10_000
 

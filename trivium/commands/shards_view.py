@@ -3,7 +3,6 @@
 Odd: everything that comes out of a record is foreign text; control characters are shown, never sent to the terminal.
 """
 
-import io
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
@@ -12,15 +11,16 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.rule import Rule
-from rich.style import Style
 from rich.table import Table
 from rich.text import Text as RichText
+from rich.tree import Tree
 
-from trivium.data.records import Document, Text
-from trivium.data.shards.diff import Change, Difference
+from trivium.commands.shards_pictures import picture
+from trivium.data.records import Document, Image, Text
+from trivium.data.shards.diff import KINDS, Change, Difference
+from trivium.data.shards.manifest import Manifest
+from trivium.data.shards.takedown import Dropped
 from trivium.data.stage import Drop
-
-MOST_PIXELS = 64_000_000  # a larger picture is named, not decoded
 
 
 def plain(text: str) -> str:
@@ -61,7 +61,7 @@ def sets_table(facts: list[dict[str, Any]]) -> Table:
     return table("", headings, rows)
 
 
-def stat_view(facts: dict[str, Any], funnel: tuple[Any, ...]) -> Group:
+def stat_view(facts: dict[str, Any], manifest: Manifest) -> Group:
     """The tables of one set."""
     parts: list[RenderableType] = [Rule(RichText(f"{facts['corpus']}  {plain(facts['path'])}"), align="left")]
     about = f"recipe {facts['recipe'][:12] or '–'}   tokenizer {(facts['tokenizer'] or 'none')[:12]}   "
@@ -72,12 +72,15 @@ def stat_view(facts: dict[str, Any], funnel: tuple[Any, ...]) -> Group:
         if rows:
             parts.append(table("", [name, "records", "tokens", "patches"], rows))
     parts.append(histogram_view(facts["histogram"]))
-    if funnel:
+    if manifest.funnel:
         rows = [
             [f.name, f.input, f.kept, ", ".join(f"{reason} {count:,}" for reason, count in f.dropped.items())]
-            for f in funnel
+            for f in manifest.funnel
         ]
         parts.append(table("funnel", ["stage", "in", "kept", "dropped"], rows))
+    if manifest.takedowns:
+        rows = [[one.records, len(one.shards), one.by, one.reason] for one in manifest.takedowns]
+        parts.append(table("takedowns", ["records", "shards", "by", "reason"], rows))
     return Group(*parts)
 
 
@@ -101,34 +104,49 @@ def record_view(facts: dict[str, Any], document: Document, media: Mapping[str, b
             parts.append(Panel(RichText(plain(segment.text)), title=title, title_align="left"))
         else:
             name = f"{segment.media}  {segment.width} × {segment.height}  {segment.mime}"
-            hint = RichText("(a terminal with colours shows it; --save DIR writes it)", style="dim")
-            picture = half_blocks(media[segment.media], width - 4) if width else hint
-            parts.append(Panel(picture, title=name, title_align="left"))
+            shown: RenderableType = RichText("(a terminal with colours shows it; --save DIR writes it)", style="dim")
+            drawn = False
+            if width and isinstance(segment, Image):
+                shown, drawn = picture(media[segment.media], width - 4)
+            parts += [Rule(name, align="left"), shown] if drawn else [Panel(shown, title=name, title_align="left")]
     rows = [
         ["corpus", f"{meta.corpus} ({meta.domain})"],
-        ["source", f"{meta.source}: {meta.address}"],
-        ["source bytes", f"sha256 {meta.lineage.source_sha256 or 'unknown'}"],
         ["licence", meta.license],
         ["language", meta.language or "(none)"],
         ["title", meta.title or "(none)"],
         ["source_id", meta.source_id],
         ["cluster", meta.cluster or "(alone)"],
         ["duplicates", "\n".join(meta.duplicates) or "(none)"],
-        ["parents", "\n".join(meta.lineage.parents) or "(none)"],
-        ["recipe", meta.lineage.recipe or "(none)"],
-        ["steps", "\n".join(_step(step) for step in meta.lineage.steps) or "(none)"],
         ["scores", "\n".join(f"{name} {value:g}" for name, value in sorted(meta.scores.items())) or "(none)"],
         ["stored", f"{facts['shard']} at byte {facts['offset']:,}, {facts['size']:,} bytes"],
         ["members", ", ".join(f"{name} {count:,}" for name, count in facts["members"].items())],
         ["tokens", f"{facts['tokens']:,} tokens, {facts['patches']:,} patches"],
     ]
-    parts.append(table("lineage", ["what", "is"], rows))
+    parts.append(table("record", ["what", "is"], rows))
+    parts.append(lineage_view(facts["lineage"]))
     return Group(*parts)
 
 
-def _step(step: Any) -> str:
-    seed = "" if step.seed is None else f" seed {step.seed}"
-    return f"{step.name} v{step.version} {step.parameters[:12]}{seed}".rstrip()
+def lineage_view(chain: dict[str, Any], onto: Tree | None = None) -> Tree:
+    """From the record down to the bytes that it was made of."""
+    label = RichText(plain(f"{chain['id']}  {chain.get('set', '(in none of these sets)')}"))
+    tree = Tree(label) if onto is None else onto.add(label)
+    if chain.get("missing"):
+        return tree
+    if chain["tokenised_from"]:
+        tree.add(f"tokenised from the set with the digest {chain['tokenised_from'][:16]}…")
+    for step in reversed(chain["steps"]):
+        seed = "" if step.get("seed") is None else f" seed {step['seed']}"
+        tree.add(
+            RichText(plain(f"step {step['name']} v{step['version']} {step.get('parameters', '')[:12]}{seed}".rstrip()))
+        )
+    tree.add(f"recipe {chain['recipe'][:16] or '(none)'}")
+    for parent in chain["parents"]:
+        lineage_view(parent, tree)
+    source = ", ".join(f"{key}: {value}" for key, value in chain["source"].items())
+    place = tree.add(RichText(plain(f"source {source}")))
+    place.add(RichText(plain(f"at {chain['address']}"))).add(f"bytes sha256 {chain['sha256'] or 'unknown'}")
+    return tree
 
 
 def reject_view(drop: Drop) -> RenderableType:
@@ -138,48 +156,67 @@ def reject_view(drop: Drop) -> RenderableType:
 
 
 def diff_view(found: Difference) -> RenderableType:
-    """Counts and the first changes of each kind."""
+    """Notes and counts, then the first changes of each kind."""
     if found.identical:
         return RichText(f"identical: {found.records[0]:,} records, every byte the same", style="green")
-    parts: list[RenderableType] = [RichText(f"different: {found.records[0]:,} and {found.records[1]:,} records")]
-    for name in ("added", "gone", "changed"):
-        changes: list[Change] = getattr(found, name)
+    parts: list[RenderableType] = [RichText(f"note: {plain(note)}", style="yellow") for note in found.notes]
+    counts = ", ".join(f"{found.counts[kind]:,} {kind}" for kind in KINDS)
+    parts.append(RichText(f"different: {found.records[0]:,} and {found.records[1]:,} records; {counts}"))
+    steps = [[kind, step, count] for kind in KINDS for step, count in found.steps[kind].items()]
+    if steps:
+        parts.append(table("", ["records", "by step", "count"], steps[:30]))
+    for kind in KINDS:
+        changes: list[Change] = getattr(found, kind)
         if changes:
-            rows = [[c.source_id, c.address, c.what, c.step] for c in changes[:20]]
-            title = f"{name}: {len(changes):,}" + (", the first 20" if len(changes) > 20 else "")
+            rows = [[c.source_id, c.address, c.what, c.step] for c in changes]
+            more = found.counts[kind] > len(changes)
+            title = f"{kind}: {found.counts[kind]:,}" + (f", the first {len(changes)} (--limit)" if more else "")
             parts.append(table(title, ["source_id", "address", "what", "by step"], rows))
     if found.manifest:
         parts.append(RichText(f"manifest keys that differ: {', '.join(found.manifest)}"))
     if found.files:
-        parts.append(RichText(f"files that differ: {', '.join(found.files)}"))
+        shown = ", ".join(found.files[:20]) + (f" and {len(found.files) - 20:,} more" if len(found.files) > 20 else "")
+        parts.append(RichText(f"files that differ: {plain(shown)}"))
     return Group(*parts)
 
 
-def half_blocks(payload: bytes, columns: int) -> RichText:
-    """A picture as `▀` cells, two pixels each, at most `columns` wide and 40 lines high, on white."""
-    import PIL.Image
-
-    try:
-        with PIL.Image.open(io.BytesIO(payload), formats=("PNG", "JPEG", "WEBP", "GIF", "BMP")) as opened:
-            if opened.width * opened.height > MOST_PIXELS:
-                return RichText(f"({opened.width} × {opened.height} pixels: too large to show)", style="dim")
-            layer = opened.convert("RGBA")
-    except Exception as error:  # Pillow raises many kinds for damaged files
-        return RichText(f"(can't be shown: {type(error).__name__})", style="dim")
-    scale = min(1.0, min(columns, 80) / layer.width, 80 / layer.height)
-    layer = layer.resize((max(1, int(layer.width * scale)), max(1, int(layer.height * scale))))
-    canvas = PIL.Image.new("RGBA", (layer.width, layer.height + layer.height % 2), "white")
-    canvas.alpha_composite(layer)
-    shown = RichText()
-    for top in range(0, canvas.height, 2):
-        for x in range(canvas.width):
-            upper, lower = (canvas.getpixel((x, y)) for y in (top, top + 1))
-            style = Style(color=_rgb(upper), bgcolor=_rgb(lower))
-            shown.append("▀", style)
-        shown.append("\n")
-    shown.rstrip()
-    return shown
+def drop_view(found: Dropped, dry_run: bool) -> RenderableType:
+    """What went, or would go."""
+    verb = "would drop" if dry_run else "dropped"
+    parts: list[RenderableType] = [
+        RichText(f"{verb} {len(found.ids):,} records of {found.tokens:,} tokens, rewriting {len(found.shards)} shards")
+    ]
+    if found.ids:
+        rows = [
+            [key, meta.source, meta.address, meta.license]
+            for key, meta in zip(found.ids[:20], found.metas, strict=False)
+        ]
+        more = f", the first 20 of {len(found.ids):,}" if len(found.ids) > 20 else ""
+        parts.append(table(f"records{more}", ["id", "source", "address", "licence"], rows))
+        parts.append(RichText(f"shards: {', '.join(found.shards)}", style="dim"))
+    return Group(*parts)
 
 
-def _rgb(pixel: Any) -> str:
-    return f"#{pixel[0]:02x}{pixel[1]:02x}{pixel[2]:02x}"
+def grep_view(sums: list[dict[str, Any]], listed: list[dict[str, Any]]) -> Group:
+    """Matches with what stands around them, then counts by set."""
+    parts: list[RenderableType] = []
+    for one in listed:
+        line = RichText(f"{one['id']} {one['field']} {one['count']}×  ", style="dim")
+        for text, style in ((one["before"], "default"), (one["found"], "bold red"), (one["after"], "default")):
+            line.append(" ".join(plain(text).split("\n")), style=style)
+        parts.append(line)
+    rows = [[one["set"], one["records"], one["of"], one["matches"]] for one in sums]
+    parts.append(table("", ["set", "records", "of", "matches"], rows))
+    return Group(*parts)
+
+
+def sample_view(drawn: list[dict[str, Any]], characters: int = 400) -> Group:
+    """How each drawn record begins."""
+    parts: list[RenderableType] = []
+    for one in drawn:
+        document: Document = one["of"]
+        text = document.text[:characters] + ("…" if len(document.text) > characters else "")
+        media = "".join(f"[{name}] " for name in document.media)
+        title = f"{one['id']}  {one['tokens']:,} tokens  {plain(document.meta.address)}"
+        parts.append(Panel(RichText(plain(media + text)), title=RichText(title), title_align="left"))
+    return Group(*parts)

@@ -1,0 +1,212 @@
+"""Removing records from a finished set: by id, source or licence, with who and why on record.
+
+Odd: only shards that hold such a record are rewritten, under numbers that were not in use, and the renaming of the new
+manifest is the one step that counts. A run that is killed before it leaves the old set, after it the new one; what it
+leaves beside is not listed, and the next run, or the same again, removes it.
+"""
+
+import contextlib
+import errno
+import fcntl
+import fnmatch
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from trivium.data.records import Meta
+from trivium.data.shards import names
+from trivium.data.shards.address import Place, place
+from trivium.data.shards.index import tally
+from trivium.data.shards.manifest import FunnelStage, Manifest, ShardInfo, Takedown, remove_unlisted, write_manifest
+from trivium.data.shards.reader import ShardSet
+from trivium.data.shards.writer import Record, write_rejects, write_shard
+from trivium.data.stage import Drop
+from trivium.errors import ShardError, UsageError
+
+STAGE = "takedown"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to drop: each pattern may hold `*`, `?` and `[…]`; a record goes when any pattern fits.
+
+    `ids` fit id or source_id and have 26 characters unless they hold a wildcard; `sources` fit the source's name or the
+    address in it; `licences` are compared without regard to case.
+    """
+
+    ids: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    licences: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Raises UsageError for nothing, and for ids that are cut short."""
+        if not (self.ids or self.sources or self.licences):
+            raise UsageError("nothing to drop; give --id, --source or --license")
+        for key in self.ids:
+            if not any(c in key for c in "*?[") and not names.ID.fullmatch(key):
+                raise UsageError(f"--id {key}: an id has 26 characters of [0-9a-z]; give all, or a pattern with *")
+        for pattern in (*self.ids, *self.sources, *self.licences):
+            if not pattern.strip("*"):
+                raise UsageError(f"{pattern!r} fits every record; delete the folder if that is what you want")
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What a takedown removed, or would: records by shard number in the old set, and the patterns that fit nothing."""
+
+    metas: tuple[Meta, ...]
+    ids: tuple[str, ...]
+    tokens: int
+    shards: tuple[str, ...]
+    unmatched: tuple[str, ...]
+    manifest: Manifest  # the set afterwards; as it was for a dry run or no match
+    digest: str
+
+
+def drop(
+    folder: Place | str,
+    wanted: Wanted,
+    *,
+    reason: str,
+    by: str,
+    dry_run: bool = False,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Dropped:
+    """Removes all records that `wanted` fits; `progress` gets shards done and to do.
+
+    Raises UsageError (a pattern without sense, an address), ShardError (damaged set; another takedown is at work).
+    """
+    wanted.check()
+    where = place(folder)
+    if not isinstance(where, Path):
+        raise UsageError(f"{where}: a set is changed where it lies locally; copy it, drop there and copy it back")
+    with _alone(where):
+        shards = ShardSet.open(where)
+        chosen, unmatched = _choose(shards, wanted)
+        touched = sorted({int(shards.entries.shard[record]) for record in chosen})
+        metas = tuple(chosen.values())
+        ids = tuple(str(shards.entries.id[record]) for record in chosen)
+        files = tuple(shards.manifest.shards[number].name for number in touched)
+        tokens = int(shards.entries.tokens[list(chosen)].sum()) if chosen else 0
+        manifest, digest = shards.manifest, shards.digest
+        if chosen and not dry_run:
+            remove_unlisted(where, manifest)
+            infos = _rewritten(where, shards, set(chosen), touched, progress)
+            record = Takedown(
+                reason=reason,
+                by=by,
+                ids=wanted.ids,
+                sources=wanted.sources,
+                licences=wanted.licences,
+                records=len(chosen),
+                shards=files,
+            )
+            manifest = _commit(where, manifest, infos, record, metas)
+            digest = ShardSet.open(where).digest
+        shards.close()
+    return Dropped(metas, ids, tokens, files, unmatched, manifest, digest)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:  # opening the set says what is wrong
+        yield
+        return
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            raise ShardError(f"{folder}: another takedown is at work on this set; wait for its end") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def _choose(shards: ShardSet, wanted: Wanted) -> tuple[dict[int, Meta], tuple[str, ...]]:
+    """The records to drop with their metadata, by number, and the patterns that fit none."""
+    entries, fits, found = shards.entries, set[str](), set[int]()
+
+    def fit(number: int, pattern: str) -> None:
+        found.add(number)
+        fits.add(pattern)
+
+    columns = (entries.id.tolist(), entries.source_id.tolist(), [one.lower() for one in entries.license.tolist()])
+    for number, (key, source, licence) in enumerate(zip(*columns, strict=True)):
+        for pattern in wanted.ids:
+            if fnmatch.fnmatchcase(key, pattern) or fnmatch.fnmatchcase(source, pattern):
+                fit(number, pattern)
+        for pattern in wanted.licences:
+            if fnmatch.fnmatchcase(licence, pattern.lower()):
+                fit(number, pattern)
+    chosen: dict[int, Meta] = {}
+    for number in range(len(shards)) if wanted.sources else sorted(found):
+        meta = shards.read_document(number).meta
+        for pattern in wanted.sources:
+            if fnmatch.fnmatchcase(meta.source, pattern) or fnmatch.fnmatchcase(meta.address, pattern):
+                fit(number, pattern)
+        if number in found:
+            chosen[number] = meta
+    every = (*wanted.ids, *wanted.sources, *wanted.licences)
+    return chosen, tuple(pattern for pattern in every if pattern not in fits)
+
+
+def _rewritten(
+    folder: Path, shards: ShardSet, gone: set[int], touched: list[int], progress: Callable[[int, int], None]
+) -> tuple[ShardInfo, ...]:
+    """The shards of the new set, each at the place of its old one; those without a record left are missing."""
+    manifest = shards.manifest
+    used: dict[str, int] = {}
+    for info in manifest.shards:
+        used[info.bucket] = max(used.get(info.bucket, -1), int(info.name[-9:-4]))
+    infos = []
+    owner = shards.entries.shard
+    for number, info in enumerate(manifest.shards):
+        if number not in touched:
+            infos.append(info)
+            continue
+        kept = [record for record in (owner == number).nonzero()[0].tolist() if record not in gone]
+        if kept:
+            used[info.bucket] += 1
+            path = folder / names.SHARDS / names.shard_name(manifest.corpus, info.bucket, used[info.bucket])
+            items: Iterator[Record] = (shards.read(record) for record in kept)
+            infos.append(write_shard(path, items, rules=manifest.picture_rules))
+        progress(touched.index(number) + 1, len(touched))
+    return tuple(infos)
+
+
+def _commit(
+    folder: Path, before: Manifest, infos: tuple[ShardInfo, ...], record: Takedown, metas: tuple[Meta, ...]
+) -> Manifest:
+    """Writes why, then the manifest, which makes the new set the set."""
+    drops = [
+        Drop(
+            source_id=meta.source_id,
+            source=meta.source,
+            address=meta.address,
+            stage=STAGE,
+            reason=STAGE,
+            detail=f"{record.reason} ({record.by})",
+        )
+        for meta in metas
+    ]
+    write_rejects(folder, f"{STAGE}-{len(before.takedowns) + 1:03d}", drops)
+    licences, languages = tally(folder, infos)
+    left = sum(info.records for info in infos)
+    funnel = FunnelStage(name=STAGE, input=before.records, kept=left, dropped={STAGE: record.records})
+    after = msgspec.structs.replace(
+        before,
+        shards=infos,
+        licences=licences,
+        languages=languages,
+        rejects=before.rejects + len(drops),
+        takedowns=(*before.takedowns, record),
+        funnel=(*before.funnel, funnel),
+    )
+    return write_manifest(folder, after)

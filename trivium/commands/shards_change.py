@@ -1,0 +1,116 @@
+"""`trivium shards verify`, `diff` and `drop`: whole sets proven, compared, and made smaller."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trivium.console import emit_json, err, note, out
+
+Set = Annotated[str, typer.Argument(help="A shard set; a path or an address.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Facts as JSON on standard output.")]
+
+
+def verify(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Sets, folders of sets, or tars.")],
+    as_json: AsJson = False,
+) -> None:
+    """Reads every byte; exits 1 and names each fault when something is wrong."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    from trivium.data.shards import names, place
+    from trivium.data.shards.summary import find_sets
+    from trivium.data.shards.verify import verify as prove
+
+    targets = []
+    for path in map(place, paths):
+        local = isinstance(path, Path)
+        nested = isinstance(path, Path) and not (path / names.MANIFEST).exists() and any(path.rglob(names.MANIFEST))
+        listed = not local and not path.name.endswith(".tar")
+        targets += find_sets([path]) if nested or listed else [path]
+    reports = []
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        for target in targets:
+            task = bar.add_task(target.name, total=None)
+            reports.append((target, prove(target, lambda done, task=task: bar.advance(task, done))))  # type: ignore[misc]
+    if as_json:
+        emit_json([{"path": str(target), **report.facts()} for target, report in reports])
+    else:
+        for target, report in reports:
+            for problem in report.problems:
+                out.print("[red]fault:[/] ", end="")
+                out.print(problem, markup=False, highlight=False, soft_wrap=True)
+            verdict = f"{len(report.problems)} faults" if report.problems else "whole"
+            out.print(
+                f"{target}: {verdict}; {report.shards} shards, {report.records:,} records, {report.tokens:,} tokens, "
+                f"{report.bytes:,} bytes read",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
+    if any(report.problems for _, report in reports):
+        raise typer.Exit(1)
+
+
+def diff(
+    a: Set,
+    b: Set,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="Changes to list of each kind; all are counted.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Compares two builds by source_id; exits 0 when every byte is the same, 1 when not."""
+    from trivium.commands import shards_view as view
+    from trivium.data.shards.diff import diff as compare
+
+    found = compare(a, b, limit=limit)
+    if as_json:
+        emit_json(dataclasses.asdict(found))
+    else:
+        out.print(view.diff_view(found))
+    if not found.identical:
+        raise typer.Exit(1)
+
+
+def drop(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A shard set.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why; kept in the manifest and in rejects/.")],
+    ids: Annotated[list[str] | None, typer.Option("--id", help="An id or source_id, or a pattern with *.")] = None,
+    sources: Annotated[
+        list[str] | None, typer.Option("--source", help="A source's name or an address, or a pattern.")
+    ] = None,
+    licences: Annotated[list[str] | None, typer.Option("--license", help="A licence, or a pattern with *.")] = None,
+    by: Annotated[str | None, typer.Option("--by", help="Who decided it; by default your login name.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, change nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Takes records out of a set for good; rewrites only the shards that hold them. Exits 1 when nothing fits."""
+    import getpass
+
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from trivium.commands import shards_view as view
+    from trivium.data.shards.takedown import Wanted
+    from trivium.data.shards.takedown import drop as take_down
+
+    wanted = Wanted(tuple(ids or ()), tuple(sources or ()), tuple(licences or ()))
+    with Progress(TextColumn("rewriting"), BarColumn(), MofNCompleteColumn(), console=err, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        found = take_down(
+            path,
+            wanted,
+            reason=reason,
+            by=by or getpass.getuser(),
+            dry_run=dry_run,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    if as_json:
+        facts = {"dry_run": dry_run, "records": len(found.ids), "tokens": found.tokens, "shards": list(found.shards)}
+        emit_json({**facts, "ids": list(found.ids), "unmatched": list(found.unmatched), "digest": found.digest})
+    else:
+        out.print(view.drop_view(found, dry_run))
+    for pattern in found.unmatched:
+        note(f"{pattern!r} fits no record of {path}")
+    if not found.ids:
+        raise typer.Exit(1)
