@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from trivium.data.longcontext.drawings import Drawing, read_code, read_picture
-from trivium.data.longcontext.kinds.edits import apply
+from trivium.data.longcontext.line_edits import apply
 from trivium.data.longcontext.scene import Asked, Scene, Shown, read_scene
 from trivium.data.longcontext.wording import Wording, pattern
 from trivium.data.records import Document
@@ -89,7 +89,10 @@ def _edits(scene: Scene, match: Match, asked: Asked, wording: Wording) -> str:
         raise AmbiguousError(f"the edits of document {number} are {[edit.step for edit in edits]}")
     text = _document(scene, number).text
     for edit in edits:
-        text = apply(text, edit.text, wording.edits)
+        try:
+            text = apply(text, edit.text, wording.edits)
+        except ValueError as error:
+            raise AmbiguousError(f"edit {edit.step} of document {number}: {error}") from None
     return text
 
 
