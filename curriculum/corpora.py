@@ -7,27 +7,31 @@ import numpy as np
 
 from trivium.curriculum.catalogue import Catalogue
 from trivium.curriculum.schedule import Schedule
-from trivium.data.shards import ShardSet
+from trivium.data.shards import Patience, Place, ShardSet, place
 from trivium.errors import ConfigError, DigestError, InputError
 
 
-def open_corpora(folder: Path, schedule: Schedule) -> dict[str, ShardSet]:
-    """The shard set of every corpus of the schedule, by its name there; paths are below `folder`.
+def open_corpora(
+    folder: Place | str, schedule: Schedule, *, patience: Patience | None = None, damaged: bool = False
+) -> dict[str, ShardSet]:
+    """The shard set of every corpus of the schedule, by its name there; paths are below `folder`, a path or an address.
 
+    `patience` is for addresses; with `damaged`, sets whose tars are cut or gone are opened all the same.
     Raises InputError when one is missing or not tokenised, ConfigError when one set is read under two names,
     DigestError when sets were made with different tokenizers or picture rules, ShardError when one is damaged.
     """
     sets: dict[str, ShardSet] = {}
+    folder = place(folder)
     for name, corpus in schedule.corpora.items():
         path = folder / corpus.path
-        if not path.is_dir():
+        if isinstance(folder, Path) and isinstance(path, Path) and not path.is_dir():
             found = sorted(child.name for child in folder.iterdir() if child.is_dir()) if folder.is_dir() else []
             there = f" (there: {', '.join(found)})" if found else ""
             raise InputError(
                 f"corpora.{name}: no folder {path}{there}; build it with "
                 f"`trivium build RECIPE --out {path}`, tokenise it with `trivium shards tokenize`, or correct the path"
             )
-        opened = ShardSet.open(path)
+        opened = ShardSet.open(path, patience=patience, damaged=damaged)
         if opened.manifest.tokenizer is None:
             raise InputError(
                 f"corpora.{name}: {path} is not tokenised; run `trivium shards tokenize {path} --tokenizer TOKENIZER "

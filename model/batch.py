@@ -25,6 +25,7 @@ class Sample:
     loss: np.ndarray  # [n] bool: this token is predicted
     grids: Sequence[tuple[int, int, int]] = ()  # frames, rows, columns, in patches
     patches: Sequence[Tensor] = field(default=())  # one [t·h·w, 588] tensor a grid
+    next_id: int | None = None  # the id behind the last token, where a cut document goes on with one to predict
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ class Batch:
 
 
 def collate(samples: Sequence[Sample], media_pad: int) -> Batch:
-    """Packs documents in the order given; token t's target is token t + 1 where that one may be predicted.
+    """Packs documents in the order given; token t's target is token t + 1 where that one may be predicted, and the last
+    token's is its sample's `next_id`.
 
     Raises InputError when a document's pictures don't fill its media tokens.
     """
@@ -74,6 +76,8 @@ def collate(samples: Sequence[Sample], media_pad: int) -> Batch:
         _check_pictures(sample, int(pads.sum()))
         shifted = np.full(ids.size, NO_TARGET, dtype=np.int64)
         shifted[:-1] = np.where(sample.loss[1:] & ~pads[1:], ids[1:], NO_TARGET)
+        if sample.next_id is not None:
+            shifted[-1] = sample.next_id
         tokens.append(ids)
         targets.append(shifted)
         text = TEXT_AFTER_PICTURE if len(sample.grids) else TEXT

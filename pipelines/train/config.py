@@ -15,6 +15,7 @@ import msgspec
 from trivium.data.config import Strict, from_mapping, load_yaml, to_mapping
 from trivium.errors import ConfigError, DigestError, InputError
 from trivium.model.optim import OptimizerConfig
+from trivium.pipelines.train.loading.config import Data
 
 VERSION = 1
 PATHS = ("schedule", "corpora", "tokenizer")
@@ -84,6 +85,7 @@ class Run(Strict):
     loss: Loss = Loss()
     eval: Evaluate = Evaluate()
     checkpoint: Save = Save()
+    data: Data = Data()
     grad_clip: float = 1.0
     seed: int = 0
     threads: int | None = None  # CPU threads; left out: all cores
@@ -108,7 +110,8 @@ def load_run(path: Path, overrides: Sequence[str] = ()) -> Run:
         value = getattr(run, key)
         if value is not None:
             base = Path.cwd() if key in given else path.resolve().parent
-            absolute[key] = str((base / value).resolve())
+            address = key == "corpora" and "://" in value
+            absolute[key] = value if address else str((base / value).resolve())
     return msgspec.structs.replace(run, **absolute)
 
 

@@ -1,4 +1,4 @@
-"""Rows of the curriculum → batches, read ahead by one thread.
+"""Steps of the plan as batches, made ahead by one thread.
 
 Odd: the thread only runs ahead; what it hands over is a pure function of the plan's state, and that state travels with
 the batch. So a checkpoint stores the state of the step that was trained, whatever lies ready in the queue.
@@ -7,126 +7,89 @@ the batch. So a checkpoint stores the state of the step that was trained, whatev
 import queue
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from torch import Tensor
-
 from trivium.curriculum.plan import Plan
-from trivium.curriculum.rows import Piece, Row, State, StepRows
-from trivium.data.patches import PictureRules
-from trivium.data.records import Image
-from trivium.data.shards import ShardSet
-from trivium.data.tokenizers.layout import split_tokens
-from trivium.errors import InputError
-from trivium.model.batch import Batch, Sample, collate
-from trivium.vision.preprocess import Patches, load_patches
+from trivium.curriculum.rows import Row, State, StepRows
+from trivium.errors import TriviumError
+from trivium.model.batch import Batch
+from trivium.pipelines.train.loading.assemble import Assembler
+from trivium.pipelines.train.loading.config import Data
+from trivium.pipelines.train.loading.faults import Skip
 
-AHEAD = 2  # steps ready in the queue
-CACHE_BYTES = 256 << 20  # patches kept ready, fp32
+CLOSING = 5.0  # seconds that a stopping thread is waited for
 
-Grid = tuple[int, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Pictures:
-    """All pictures of one record in order: grids (frames, rows, columns in patches) and patches [t·h·w, 588] each."""
-
-    grids: tuple[Grid, ...] = ()
-    patches: tuple[Tensor, ...] = ()
-
-    @property
-    def bytes(self) -> int:
-        return sum(tensor.numel() * tensor.element_size() for tensor in self.patches)
-
-
-class Assembler:
-    """Reads pieces out of shard sets; patches of recently used records stay in memory, up to `cache_bytes`."""
-
-    def __init__(
-        self, sets: Mapping[str, ShardSet], rules: PictureRules, media_pad: int, *, cache_bytes: int = CACHE_BYTES
-    ) -> None:
-        self.sets, self.rules, self.media_pad = sets, rules, media_pad
-        self._cache: OrderedDict[tuple[str, int], Pictures] = OrderedDict()
-        self._room = cache_bytes
-        self._lock = threading.Lock()  # the reading thread and an evaluation share the cache
-
-    def sample(self, piece: Piece, pictures: Pictures | None = None) -> Sample:
-        """One document's tokens and pictures; `pictures` stand in for its own ones of equal grids."""
-        shards = self.sets[piece.corpus]
-        ids, loss = split_tokens(shards.read_tokens(piece.record)[piece.start : piece.stop])
-        shown = self.pictures(piece.corpus, piece.record) if pictures is None else pictures
-        return Sample(ids, loss, shown.grids, shown.patches)
-
-    def batch(self, rows: Sequence[Row]) -> Batch:
-        """All pieces of the rows, in order. Raises ShardError or InputError for a damaged record."""
-        return collate([self.sample(piece) for row in rows for piece in row.pieces], self.media_pad)
-
-    def pictures(self, corpus: str, record: int) -> Pictures:
-        """The prepared pictures of a record; none for a text record, whose document is then not even read."""
-        shards = self.sets[corpus]
-        if not shards.entries.images[record]:
-            return Pictures()
-        key = (corpus, record)
-        with self._lock:
-            found = self._cache.get(key)
-            if found is not None:
-                self._cache.move_to_end(key)
-                return found
-        segments = shards.read_document(record).segments
-        prepared = [self._prepare(corpus, record, image.media) for image in segments if isinstance(image, Image)]
-        made = Pictures(tuple(one.grid for one in prepared), tuple(one.patches_NC for one in prepared))
-        self._keep(key, made)
-        return made
-
-    def _prepare(self, corpus: str, record: int, media: str) -> Patches:
-        shards = self.sets[corpus]
-        try:
-            return load_patches(shards.read_media(record, media), self.rules)
-        except InputError as error:
-            raise InputError(f"corpus {corpus}: record {shards.entries.id[record]}: {media}: {error}") from None
-
-    def _keep(self, key: tuple[str, int], made: Pictures) -> None:
-        with self._lock:
-            if key in self._cache:
-                return
-            self._cache[key] = made
-            self._room -= made.bytes
-            while self._room < 0 and self._cache:
-                _, dropped = self._cache.popitem(last=False)
-                self._room += dropped.bytes
+Share = Callable[[StepRows], tuple[Row, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Fed:
-    """One step's rows and batch, the plan's state behind it, and the seconds that the loop waited for it."""
+    """One step: all its rows, the batch of this process's share of them, what that leaves out, the plan's state behind
+    it, and the seconds that the loop waited for it."""
 
     rows: StepRows
     batch: Batch
+    skips: tuple[Skip, ...]
     behind: State
     waited: float
 
 
-class Feed:
-    """Iterates over the steps from `state` to the end; `close` (or `with`) stops the thread."""
+_Ready = tuple[StepRows, Batch, tuple[Skip, ...], State]
 
-    def __init__(self, plan: Plan, assembler: Assembler, state: State | None = None, *, ahead: int = AHEAD) -> None:
-        self._ready: queue.Queue[tuple[StepRows, Batch, State] | BaseException | None] = queue.Queue(maxsize=ahead)
+
+class Feed:
+    """Iterates over the steps from `state` to the end; `close` (or `with`) stops the thread.
+
+    `share` picks the rows that this process computes (all of them when left out); nothing of the others is read.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        assembler: Assembler,
+        state: State | None = None,
+        *,
+        ahead: int | None = None,
+        share: Share | None = None,
+    ) -> None:
+        self._assembler = assembler
+        self._share = share or (lambda step: step.rows)
+        self._ahead = ahead or Data().ahead
+        self._ready: queue.Queue[_Ready | BaseException | None] = queue.Queue(maxsize=self._ahead)
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._work, args=(plan, assembler, state), name="feed", daemon=True)
+        self._thread = threading.Thread(target=self._work, args=(plan, state), name="feed", daemon=True)
         self._thread.start()
 
-    def _work(self, plan: Plan, assembler: Assembler, state: State | None) -> None:
+    def _work(self, plan: Plan, state: State | None) -> None:
+        """Pictures are asked for `ahead` steps before their batch is made, so that decoding never waits for a step."""
+        asked: deque[tuple[StepRows, tuple[Row, ...], State]] = deque()
+        end: BaseException | None = None
         try:
-            for rows, behind in plan.rows(state):
-                if not self._put((rows, assembler.batch(rows.rows), behind)):
+            try:
+                for step, behind in plan.rows(state):
+                    mine = self._share(step)
+                    self._assembler.prefetch(mine)
+                    asked.append((step, mine, behind))
+                    if len(asked) > self._ahead and not self._make(*asked.popleft()):
+                        return
+            except TriviumError as error:
+                end = error  # of a later step: those before it come first
+            while asked:
+                if not self._make(*asked.popleft()):
                     return
-            self._put(None)
+            self._put(end)
         except BaseException as error:  # handed over, raised where the loop stands
             self._put(error)
 
-    def _put(self, item: tuple[StepRows, Batch, State] | BaseException | None) -> bool:
+    def _make(self, step: StepRows, mine: tuple[Row, ...], behind: State) -> bool:
+        if self._closed.is_set():
+            return False
+        made = self._assembler.assemble(mine)
+        return self._put((step, made.batch, made.skips, behind))
+
+    def _put(self, item: _Ready | BaseException | None) -> bool:
         while not self._closed.is_set():
             try:
                 self._ready.put(item, timeout=0.2)
@@ -154,5 +117,6 @@ class Feed:
         self.close()
 
     def close(self) -> None:
+        """Stops the thread; the assembler stays open. A thread that hangs in a read is left to the closing of that."""
         self._closed.set()
-        self._thread.join()
+        self._thread.join(CLOSING)

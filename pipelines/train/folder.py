@@ -25,6 +25,7 @@ class RunFolder:
         self.root = root
         self.config = root / "config.yaml"
         self.metrics = root / "metrics.jsonl"
+        self.skipped = root / "skipped.jsonl"
         self.checkpoints = root / "checkpoints"
         self.events = root / "tensorboard"
         self.starts = root / "starts.jsonl"

@@ -21,8 +21,8 @@ from trivium.curriculum.plan import Plan
 from trivium.curriculum.rows import Piece, Row
 from trivium.model.batch import NO_TARGET, TEXT, Batch, collate
 from trivium.model.joint import JointModel
-from trivium.pipelines.train.feed import Assembler, Pictures
 from trivium.pipelines.train.gap import picture_gap
+from trivium.pipelines.train.loading.assemble import Assembler, Pictures
 
 TOKENS_A_PASS = 8192  # rows are evaluated together up to this many tokens
 
@@ -40,10 +40,10 @@ class HeldOut:
 
 
 def held_out(plan: Plan, assembler: Assembler, *, rows: int, context: int, patches: int, seed: int) -> HeldOut:
-    """Up to `rows` rows of each corpus, of at most `context` tokens and `patches` patches."""
+    """Up to `rows` rows of each corpus, of at most `context` tokens and `patches` patches, without bad records."""
     chosen: list[Row] = []
     for corpus in sorted(plan.schedule.corpora):
-        chosen += plan.held_out(corpus, context=context, patches=patches)[:rows]
+        chosen += assembler.usable(plan.held_out(corpus, context=context, patches=patches)[:rows])
     grids: dict[Key, tuple[object, ...]] = {}
     for piece in (piece for row in chosen for piece in row.pieces):
         if assembler.sets[piece.corpus].entries.images[piece.record]:

@@ -22,6 +22,7 @@ from trivium.pipelines.train.checkpoint import Checkpoint, CheckpointStore
 from trivium.pipelines.train.feed import Fed, Feed
 from trivium.pipelines.train.folder import RunFolder
 from trivium.pipelines.train.heldout import HeldOut, evaluate, held_out
+from trivium.pipelines.train.loading.skipped import Skipped
 from trivium.pipelines.train.metrics import MetricsLog
 from trivium.pipelines.train.prepare import Prepared, build_model
 from trivium.pipelines.train.progress import TrainProgress
@@ -43,6 +44,7 @@ class Loop:
         self.step = 0
         self.state: State | None = None
         self.tokens = 0  # text and vision tokens trained so far
+        self.skipped = Skipped(folder.skipped, prepared.run.data.max_bad_fraction)
         self._saved_step = 0
         self._saved_at = time.monotonic()
         self._saving: float | None = None  # seconds that the last checkpoint held the loop up, told in the next line
@@ -65,6 +67,7 @@ class Loop:
         self.step, self.tokens = found.step, state["tokens"]
         self.state = from_mapping(state["curriculum"], State, name=str(found.folder))
         self._saved_step = found.step
+        self.skipped.resume(state["loader"])
         if state["threads"] != torch.get_num_threads():
             self.note(
                 f"the checkpoint was written with {state['threads']} threads and this process has "
@@ -78,13 +81,15 @@ class Loop:
         steps, total = self.plan.steps, sum(stage.tokens for stage in self.plan.stages)
         metrics = MetricsLog(self.folder.metrics)
         last = metrics.cut(self.step if self.state is not None else -1)
+        self.skipped.begin(self.step if self.state is not None else -1)
         if last < self.step:
             self.note(f"{self.folder.metrics} ends at step {last}; the lines up to {self.step} are lost")
         board = open_board(self.folder.events, purge=self.step + 1, note=self.note)
         progress = TrainProgress(steps, total, done=self.step, done_tokens=self.tokens)
         writer = _Writer(metrics, board)
         try:
-            with Saver(self.store) as saver, progress, Feed(self.plan, self.assembler, self.state) as feed:
+            feed = Feed(self.plan, self.assembler, self.state, ahead=self.prepared.run.data.ahead)
+            with Saver(self.store) as saver, progress, feed:
                 if self.state is None:
                     self._evaluate(held, writer, progress, None)
                 for fed in feed:
@@ -98,11 +103,14 @@ class Loop:
                         return
         finally:
             writer.close()
+            self.skipped.close()
+            self.assembler.close()
 
     def _train(self, fed: Fed, writer: "_Writer", progress: TrainProgress) -> Batch:
         began = time.perf_counter()
-        batch = fed.batch.to(self.prepared.device)
         rows = fed.rows
+        left_out = self.skipped.take(rows.step + 1, sum(len(row.pieces) for row in rows.rows), fed.skips)
+        batch = fed.batch.to(self.prepared.device)
         measured = train_step(self.model, self.optimizer, self.prepared, batch, step=rows.step + 1, lr=rows.lr)
         clock = {"step": fed.waited + time.perf_counter() - began, "data": fed.waited, **measured.pop("time")}
         if self._saving is not None:
@@ -116,6 +124,7 @@ class Loop:
             "context": rows.context,
             **measured,
             "fill": rows.tokens / (len(rows.rows) * rows.context),
+            **({} if left_out is None else {"skipped": left_out}),
             "time": {name: round(seconds, 6) for name, seconds in clock.items()},
         }
         writer.write(line)
@@ -154,6 +163,7 @@ class Loop:
 
     def _save(self, saver: Saver, writer: "_Writer") -> None:
         began = time.perf_counter()
+        self.skipped.sync()
         writer.sync()
         tensors = {f"model/{name}": tensor for name, tensor in self.model.state_dict().items()}
         tensors |= {f"optimizer/{name}": tensor for name, tensor in self.optimizer.named_state().items()}
@@ -162,6 +172,7 @@ class Loop:
             tensors["rng/cuda"] = torch.cuda.get_rng_state()
         state = {
             "curriculum": msgspec.to_builtins(self.state),
+            "loader": self.skipped.state,
             "tokens": self.tokens,
             "threads": torch.get_num_threads(),
         }

@@ -15,12 +15,12 @@ from trivium.curriculum.plan import Plan
 from trivium.curriculum.schedule import Schedule
 from trivium.data.config import load_yaml, to_mapping
 from trivium.data.patches import PictureRules
-from trivium.data.shards import ShardSet, Vocabulary
-from trivium.errors import DigestError, UsageError
+from trivium.data.shards import Patience, ShardSet, Vocabulary
+from trivium.errors import DigestError, ShardError, UsageError
 from trivium.model.joint import JointConfig, JointModel
 from trivium.model.presets import configure
 from trivium.pipelines.train.config import Run, check_tokenizer, model_choice, tokenizer_file
-from trivium.pipelines.train.feed import Assembler
+from trivium.pipelines.train.loading.assemble import Assembler
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ class Prepared:
         }
 
     def assembler(self) -> Assembler:
-        return Assembler(self.sets, self.rules, self.model.media_pad)
+        pin = self.device.type == "cuda"
+        return Assembler(self.sets, self.rules, self.vocabulary, self.run.data, pin=pin)
 
     def autocast(self) -> AbstractContextManager[Any]:
         """The context of forward passes."""
@@ -74,7 +75,8 @@ def prepare(run: Run, *, name: str, cache: Path | None, progress: Callable[[int]
     """
     device, precision = _device(run)
     schedule = load_yaml(Path(run.schedule), Schedule)
-    sets = open_corpora(Path(run.corpora), schedule)
+    patience = Patience(seconds=run.data.read_seconds, attempts=run.data.read_attempts)
+    sets = _open(run, schedule, patience)
     tokenizer = None
     if run.tokenizer is not None:
         tokenizer = tokenizer_file(Path(run.tokenizer))
@@ -84,6 +86,16 @@ def prepare(run: Run, *, name: str, cache: Path | None, progress: Callable[[int]
     model = configure(choice, name=f"{name}: model")
     plan = Plan.open(schedule, catalogues_of(sets), cache=cache, progress=progress)
     return Prepared(run, schedule, sets, plan, vocabulary, rules, model, device, precision, tokenizer)
+
+
+def _open(run: Run, schedule: Schedule, patience: Patience) -> dict[str, ShardSet]:
+    """The corpora; damaged ones only where the run says so. Raises ShardError naming that way out."""
+    try:
+        return open_corpora(run.corpora, schedule, patience=patience, damaged=run.data.allow_damaged)
+    except ShardError as error:
+        raise ShardError(
+            f"{error}; or start with --set data.allow_damaged=true, which leaves out the records that can't be read"
+        ) from None
 
 
 def _tokenised_by(sets: dict[str, ShardSet]) -> tuple[Vocabulary, PictureRules]:

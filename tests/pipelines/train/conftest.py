@@ -9,6 +9,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # the corpus builder beside this file
 import corpus
 
+sys.path.insert(0, str(Path(__file__).parent / "loading"))
+import damage as damages
+
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
@@ -24,6 +27,12 @@ def place(built, tmp_path):
     root = tmp_path / "place"
     shutil.copytree(built, root)
     return root
+
+
+@pytest.fixture
+def damage():
+    """The helpers that damage shard sets for real."""
+    return damages
 
 
 @pytest.fixture(scope="session")

@@ -63,6 +63,7 @@ corpora: corpora
 tokenizer: tokenizer
 eval: {every: 6, rows: 2, context: 192}
 checkpoint: {every_steps: 5, every_seconds: null, keep: 2}
+data: {workers: 0}
 threads: 1
 device: cpu
 seed: 1

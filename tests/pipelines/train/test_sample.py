@@ -18,6 +18,7 @@ from trivium.errors import CheckpointError, InputError, UsageError
 from trivium.model.batch import Sample, collate
 from trivium.pipelines.train.checkpoint import CheckpointStore
 from trivium.pipelines.train.sample import Sampling, load_writer, pick
+from trivium.vision.preprocess import normalise
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def test_a_picture_opens_the_document_as_the_corpus_does(writer, prepared, pictu
     laid = tokenize_document(document, writer.tokenizer, writer.rules)
     opening = writer._opening(segments[1].text, picture)
     assert opening.tokens.tolist() == (laid.tokens[:-1] & 0x7FFFFFFF).tolist()  # all but [EOS]
-    assert torch.equal(opening.patches[0], prepared.assembler().pictures("icons", 0).patches[0])
+    assert torch.equal(opening.patches[0], normalise(prepared.assembler().pictures("icons", 0).patches[0]))
 
 
 def test_the_picture_reaches_what_is_written(writer, picture):
