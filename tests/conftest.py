@@ -10,10 +10,26 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["WDS_SECURE"] = "1"  # webdataset opens no pipes and runs no pickles
 os.environ["COLUMNS"] = "160"  # rich tables don't depend on who looks
 
-from hypothesis import HealthCheck, settings  # noqa: E402 (after the environment)
+import importlib.util  # noqa: E402 (after the environment)
+from pathlib import Path  # noqa: E402
+from types import ModuleType  # noqa: E402
+
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 
 # The suite is the same every time: `ci` derives its examples from the test. `explore` looks for new ones.
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]  # a loaded machine is no finding
 settings.register_profile("ci", derandomize=True, deadline=None, database=None, suppress_health_check=_QUIET)
 settings.register_profile("explore", deadline=None, max_examples=2000, suppress_health_check=_QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def damage() -> ModuleType:
+    """`tests/damage.py`: ways to harm a real shard."""
+    spec = importlib.util.spec_from_file_location("damage", Path(__file__).with_name("damage.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

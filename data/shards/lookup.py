@@ -42,7 +42,7 @@ def find_records(head: Headed, key: str, most: int = 3) -> list[tuple[ShardInfo,
             if one.startswith(key) or source.startswith(key):
                 found.setdefault(one, info)
                 if len(found) >= most:
-                    break
+                    return [(info, one) for one, info in found.items()]
     return [(info, one) for one, info in found.items()]
 
 

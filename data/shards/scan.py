@@ -72,8 +72,10 @@ class Tape:
         self._held = b""
         while at < self.length:
             at += len(self._next(at, 1))
-        self._blob.close()
         return self._digest.hexdigest()
+
+    def close(self) -> None:
+        self._blob.close()
 
 
 def scan(tape: Tape, problems: list[str]) -> Iterator[Scanned]:

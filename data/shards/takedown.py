@@ -92,8 +92,9 @@ def drop(
         files = tuple(shards.manifest.shards[number].name for number in touched)
         tokens = int(shards.entries.tokens[list(chosen)].sum()) if chosen else 0
         manifest, digest = shards.manifest, shards.digest
+        if not dry_run:
+            remove_unlisted(where, manifest)  # what a killed run left, be it of records that are gone
         if chosen and not dry_run:
-            remove_unlisted(where, manifest)
             infos = _rewritten(where, shards, set(chosen), touched, progress)
             record = Takedown(
                 reason=reason,

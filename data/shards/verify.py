@@ -92,6 +92,7 @@ def _tars_below(folder: Place) -> list[Place]:
 
 
 def _scan_tar(path: Place, manifest: Manifest | None, report: Report) -> tuple[list[Scanned], str]:
+    """The records found, and the sha256 of the tar where a manifest has one to compare."""
     found = []
     tape = Tape(path)
     for record in scan(tape, report.problems):
@@ -113,7 +114,9 @@ def _scan_tar(path: Place, manifest: Manifest | None, report: Report) -> tuple[l
     report.shards += 1
     report.records += len(found)
     report.bytes += tape.length
-    return found, tape.sha256()
+    digest = "" if manifest is None else tape.sha256()
+    tape.close()
+    return found, digest
 
 
 def _verify_shard(folder: Place, info: ShardInfo, manifest: Manifest, report: Report) -> None:

@@ -103,7 +103,7 @@ def test_errors_that_last_end_after_the_tries(serve, monkeypatch):
 
 
 def test_nobody_there_and_nothing_there(serve):
-    server, url = serve("ranges")
+    server, _ = serve("ranges")
     with pytest.raises(ShardError, match=r"no manifest\.json"):
         ShardSet.open(f"{server.url}/elsewhere", patience=HASTE)
     with pytest.raises(StorageError, match="can't be read"):
@@ -114,7 +114,7 @@ def test_ranges_ignored_on_a_large_file_are_refused_without_loading_it(serve, mo
     from trivium.data.shards import remote
 
     monkeypatch.setattr(remote, "SKIP", 1000)
-    server, url = serve("whole")
+    _, url = serve("whole")
     far = ShardSet.open(url, patience=HASTE)
     with pytest.raises(StorageError, match="the server ignores ranges"):
         far.read(len(far) - 1)
@@ -200,7 +200,9 @@ def test_file_addresses_are_local_paths(folder):
     assert shards.read(0)
 
 
-@pytest.mark.parametrize("text", ["ftp://host/x", "pipe://cat", "simplecache::s3://a/b", "zip://a::http://b", "s3a://b/c"])
+@pytest.mark.parametrize(
+    "text", ["ftp://host/x", "pipe://cat", "simplecache::s3://a/b", "zip://a::http://b", "s3a://b/c"]
+)
 def test_other_schemes_are_refused(text):
     with pytest.raises(UsageError, match="are not read"):
         ShardSet.open(text)

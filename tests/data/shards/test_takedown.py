@@ -1,0 +1,201 @@
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from trivium.data.shards import ShardSet, read_rejects, write_set
+from trivium.data.shards.summary import summarize
+from trivium.data.shards.takedown import Wanted, drop
+from trivium.data.shards.verify import verify
+from trivium.errors import ShardError, UsageError
+
+
+def files(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def ids_of(folder):
+    return ShardSet.open(folder).entries.id.tolist()
+
+
+def test_only_the_touched_shards_change_and_who_and_why_are_kept(folder):
+    before, old = ShardSet.open(folder), files(folder)
+    number = len(before) // 2
+    key = str(before.entries.id[number])
+    touched = before.manifest.shards[before.entries.shard[number]].name
+    text = before.read_document(number).text
+    found = drop(folder, Wanted(ids=(key,)), reason="asked by its author", by="ann")
+    after = ShardSet.open(folder)
+    assert found.ids == (key,)
+    assert found.shards == (touched,)
+    assert after.entries.id.tolist() == [one for one in before.entries.id.tolist() if one != key]
+    new = files(folder)
+    for info in before.manifest.shards:
+        for name in (info.name, info.name.replace(".tar", ".idx.json")):
+            kept = new.get(f"shards/{name}") == old[f"shards/{name}"]
+            assert kept == (info.name != touched)
+            assert (f"shards/{name}" in new) == kept
+    assert [i for i in after.manifest.shards if i in before.manifest.shards] == [
+        i for i in before.manifest.shards if i.name != touched
+    ]
+    assert found.digest == after.digest != before.digest
+    (takedown,) = after.manifest.takedowns
+    assert (takedown.reason, takedown.by, takedown.ids, takedown.records) == ("asked by its author", "ann", (key,), 1)
+    (reject,) = read_rejects(folder)
+    assert (reject.source_id, reject.stage) == (str(before.entries.source_id[number]), "takedown")
+    assert reject.detail == "asked by its author (ann)"
+    assert reject.excerpt == ""
+    assert after.manifest.funnel[-1].dropped == {"takedown": 1}
+    assert verify(folder).problems == []
+    assert not [name for name, raw in new.items() if msgspec.json.encode(text)[1:-1] in raw]
+
+
+def test_records_stay_in_the_order_of_their_ids_and_a_second_takedown_adds_to_the_first(folder):
+    for _ in range(2):
+        key = ids_of(folder)[3]
+        drop(folder, Wanted(ids=(key,)), reason="r", by="b")
+    assert ids_of(folder) == sorted(ids_of(folder))
+    manifest = ShardSet.open(folder).manifest
+    assert len(manifest.takedowns) == 2
+    assert manifest.rejects == 2 == sum(1 for _ in read_rejects(folder))
+    assert sorted(manifest.reject_files) == ["takedown-001.jsonl", "takedown-002.jsonl"]
+    assert verify(folder).problems == []
+
+
+def with_licence(record, licence, address):
+    document, media = record
+    meta = msgspec.structs.replace(document.meta, license=licence, address=address)
+    return msgspec.structs.replace(document, meta=meta), media
+
+
+@pytest.fixture
+def mixed(tmp_path, texts, base):
+    """A set of three licences and two hosts."""
+    made = [
+        with_licence(r, ("MIT", "GPL-3.0", "gpl-2.0-only")[n % 3], f"https://{'ab'[n % 2]}.org/{n} x.warc@{n}")
+        for n, r in enumerate(texts)
+    ]
+    write_set(tmp_path / "mixed", made, base, target_bytes=40_000)
+    return tmp_path / "mixed"
+
+
+def test_by_licence_and_by_address(mixed):
+    before = ShardSet.open(mixed)
+    count = sum(one.lower().startswith("gpl") for one in before.entries.license.tolist())
+    assert count > 5
+    dry = drop(mixed, Wanted(licences=("GPL-*",)), reason="r", by="b", dry_run=True)
+    assert len(dry.ids) == count
+    assert ShardSet.open(mixed).digest == before.digest == dry.digest
+    assert len(drop(mixed, Wanted(licences=("GPL-*",)), reason="r", by="b").ids) == count
+    assert set(ShardSet.open(mixed).manifest.licences) == {"MIT"}
+    found = drop(mixed, Wanted(sources=("https://a.org/*",)), reason="r", by="b")
+    assert {meta.address[8] for meta in found.metas} == {"a"}
+    after = ShardSet.open(mixed)
+    assert {after.read_document(n).meta.address[8] for n in range(len(after))} == {"b"}
+    assert verify(mixed).problems == []
+    assert summarize(after)["licences"] == {"MIT": {"records": len(after), "tokens": 0, "patches": 0}}
+
+
+def test_a_set_may_become_empty_and_nothing_to_drop_changes_nothing(mixed):
+    old = files(mixed)
+    found = drop(mixed, Wanted(ids=("z" * 26,), licences=("nobody's",)), reason="r", by="b")
+    assert (found.ids, found.unmatched) == ((), ("z" * 26, "nobody's"))
+    assert files(mixed) == old
+    drop(mixed, Wanted(sources=("site-*",)), reason="r", by="b")
+    assert (len(ShardSet.open(mixed)), verify(mixed).problems) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "match"),
+    [
+        (Wanted(), "nothing to drop"),
+        (Wanted(ids=("abc",)), "26 characters"),
+        (Wanted(sources=("**",)), "fits every record"),
+        (Wanted(licences=("",)), "fits every record"),
+    ],
+)
+def test_patterns_without_sense_are_refused(folder, wanted, match):
+    old = files(folder)
+    with pytest.raises(UsageError, match=match):
+        drop(folder, wanted, reason="r", by="b")
+    assert files(folder) == old
+
+
+def test_addresses_and_two_at_once_are_refused(folder):
+    import fcntl
+
+    with pytest.raises(UsageError, match="lies locally"):
+        drop("memory://x/y", Wanted(licences=("MIT",)), reason="r", by="b")
+    handle = os.open(folder, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    with pytest.raises(ShardError, match="another takedown is at work"):
+        drop(folder, Wanted(licences=("as-stated",)), reason="r", by="b")
+    os.close(handle)
+
+
+def test_damage_in_a_touched_shard_stops_before_anything_changes(folder, damage):
+    shards = ShardSet.open(folder)
+    damage.flip_member(folder, 0, "json")
+    before = files(folder)
+    with pytest.raises(ShardError, match="CRC differs"):
+        drop(folder, Wanted(ids=(str(shards.entries.id[1]),)), reason="r", by="b")
+    assert files(folder) == before
+
+
+KILLED = """
+import os, signal, sys
+calls = 0
+def dying(real):
+    def call(*arguments, **options):
+        global calls
+        calls += 1
+        if calls == int(sys.argv[2]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*arguments, **options)
+    return call
+from trivium.data.shards.takedown import Wanted, drop
+os.replace, os.unlink, os.fsync = dying(os.replace), dying(os.unlink), dying(os.fsync)
+drop(sys.argv[1], Wanted(licences=("GPL-*",)), reason="r", by="b")
+print(calls)
+"""
+
+
+def test_killed_anywhere_it_leaves_the_old_set_or_the_new(mixed, tmp_path):
+    def run(folder, at):
+        return subprocess.run(
+            [sys.executable, "-c", KILLED, str(folder), str(at)], capture_output=True, text=True, check=False
+        )
+
+    old = ids_of(mixed)
+    done = shutil.copytree(mixed, tmp_path / "done")
+    calls = int(run(done, 0).stdout)
+    new = ids_of(done)
+    assert len(old) > len(new) > 0
+    assert calls > 10
+    seen = set()
+    for at in range(1, calls + 1, max(1, calls // 12)):
+        folder = shutil.copytree(mixed, tmp_path / f"killed-{at}")
+        assert run(folder, at).returncode == -signal.SIGKILL
+        left = ids_of(folder)
+        assert left in (old, new)
+        seen.add(len(left))
+        report = verify(folder)
+        assert all("not in the manifest" in problem for problem in report.problems), report.problems
+        drop(folder, Wanted(licences=("GPL-*",)), reason="r", by="b")
+        assert files(folder) == files(done)
+    assert seen == {len(old), len(new)}
+
+
+def test_the_curriculum_notices(mixed):
+    from trivium.data.shards import read_manifest
+
+    before = read_manifest(mixed)[1]
+    opened = ShardSet.open(mixed)
+    drop(mixed, Wanted(ids=(str(opened.entries.id[0]),)), reason="r", by="b")
+    assert read_manifest(mixed)[1] != before == opened.digest
+    with pytest.raises(ShardError, match="can't be read"):  # a reader that opened it before does not read on
+        opened.read(1)
