@@ -10,7 +10,9 @@ _HEX_RUN = re.compile(r"(?:[0-9A-Fa-f]{2}[ :,]?|0x[0-9A-Fa-f]{1,8},\s*){32,}")
 _HEX_LINE = re.compile(r"^\s*(?:0x)?[0-9A-Fa-f]{4,16}:?\s+(?:[0-9A-Fa-f]{2,8}\s+){4,}.*$", re.MULTILINE)
 _LONG_LINE = 500  # characters; minified code has longer lines and hardly a space
 _SPACES = 0.08
-_RANDOM = 4.2  # bits a character: words joined by hyphens stay below, base64 of packed bytes lies near 6
+_PIECE = 24  # characters
+_RANDOM = 5.2  # bits a character: paths and joined words stay below, base64 of packed bytes lies near 6
+_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 
 
 def blob_characters(text: str) -> float:
@@ -30,9 +32,14 @@ def blob_characters(text: str) -> float:
 
 
 def _is_random(run: str) -> bool:
+    """Paths and joined words have long runs too, but none with letters of both cases and digits in one piece."""
+    piece = max(re.split(r"[/_-]", run), key=len)
+    mixed = all(len(re.findall(kind, piece)) >= 2 for kind in ("[A-Z]", "[a-z]", "[0-9]"))
+    if len(piece) >= _PIECE and mixed:
+        return True
     counts = Counter(run)
     entropy = -sum(n / len(run) * log2(n / len(run)) for n in counts.values())
-    return entropy > _RANDOM or set(run) <= set("0123456789abcdefABCDEF")
+    return entropy > _RANDOM or set(run) <= _HEX_DIGITS
 
 
 def _covered(spans: list[tuple[int, int]]) -> int:

@@ -47,7 +47,7 @@ class Limit(Strict, kw_only=True):
 
 # The report names what is cleaned away and no threshold; these are ours.
 POLICY = (
-    Limit(score="cut_sentence", max=0.7, reason="truncated"),
+    Limit(score="cut_sentence", max=0.75, reason="truncated"),
     Limit(score="cut_markup", max=0.0, reason="truncated"),
     Limit(score="blob_characters", max=0.15, reason="blobs"),
     Limit(score="log_characters", max=0.4, reason="log"),
