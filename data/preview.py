@@ -43,13 +43,15 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
     """What there is to see (`shown`), what can't be seen (`fault`), and what else should be known (`notes`).
 
-    Of a clip: `packets` found, `stated` by its header, `seconds` from first to last frame, `codec`, and the `decoder`
-    that was believed.
+    Of a clip: `width` and `height` in pixels, `packets` found, `stated` by its header, `seconds` from first to last
+    frame, `codec`, and the `decoder` that was believed.
     """
 
     shown: tuple[Shown, ...] = ()
     fault: str = ""
     notes: tuple[str, ...] = ()
+    width: int = 0
+    height: int = 0
     packets: int = 0
     stated: int = 0
     seconds: float = 0.0
@@ -121,6 +123,8 @@ def _strip(ask: Ask) -> Preview:
     return Preview(
         shown=shown,
         notes=found.notes,
+        width=found.width,
+        height=found.height,
         packets=found.packets,
         stated=found.stated,
         seconds=found.seconds,

@@ -1,147 +1,187 @@
-"""What the page shows of each set, as plain data: a drawn sample of records, rejects by reason, funnel, totals.
+"""What the page shows of each set, as plain data: drawn records, dedup clusters, rejects by reason, funnel, totals.
 
-Odd: the draw is a pure function of seed and ids, and everything is bounded: records, characters a text, pixels a
-thumbnail, and the bytes of the page in all.
+Odd: nothing here may fail for one bad file. A set that can't be opened, a tar that is cut and a record that can't be
+read are named on the page, and everything else is shown.
 """
 
-import base64
-import hashlib
-import io
-from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import msgspec
-import numpy as np
 
-from trivium.data.records import Document, Text
-from trivium.data.shards import ShardSet
-from trivium.data.shards.summary import summarize
+from trivium.data.preview import Previewer
+from trivium.data.shards import ShardSet, names
+from trivium.data.shards.address import Place
+from trivium.data.shards.summary import find_sets, summarize
 from trivium.data.stage import Drop
+from trivium.errors import ShardError, StorageError
+from trivium.pipelines.gallery import clusters
+from trivium.pipelines.gallery.draw import RULE, arranged, interleaved, ranked, shares
+from trivium.pipelines.gallery.record import LINE_LIMIT, Media, record
 
-TEXT_LIMIT = 12_000  # characters shown of one record
+PAGE_BYTES = 24 << 20  # of records in all
 EXCERPT_LIMIT = 400
-THUMBNAIL = 256  # pixels a side, at most
-MOST_PIXELS = 64_000_000  # a larger picture is named, not decoded
-PAGE_BYTES = 24 << 20  # of record data in all
-
-T = TypeVar("T")
+SPARE = 40  # records drawn beyond the share, for those that can't be read
+CLUSTER_SHARE = 10  # one cluster for so many records
+MOST_DROPS = 300_000  # rejects of one set that are kept in memory; all are counted
 
 
-def draw(items: Iterable[T], limit: int, seed: int, key: "Any") -> list[T]:
-    """At most `limit` of the items, by a hash of seed and key, in the items' own order."""
-    every = list(items)
-    ranked = sorted(every, key=lambda item: hashlib.sha256(f"{seed} {key(item)}".encode()).digest())
-    chosen = {id(item) for item in ranked[:limit]}
-    return [item for item in every if id(item) in chosen]
+def open_sets(paths: Sequence[Path | str | Place]) -> tuple[list[ShardSet], list[dict[str, str]]]:
+    """The sets at or below the paths, with cut tars or without, and what is damaged: `[{path, reason}]`.
+
+    Raises InputError when there is no set below a path, ShardError when none of them can be opened.
+    """
+    opened: list[ShardSet] = []
+    damaged: list[dict[str, str]] = []
+    for folder in find_sets(paths):
+        try:
+            shards = ShardSet.open(folder, damaged=True)
+        except (ShardError, StorageError) as error:
+            damaged.append({"path": str(folder), "reason": str(error)})
+            continue
+        opened.append(shards)
+        damaged += [{"path": str(folder / names.SHARDS / tar), "reason": why} for tar, why in shards.faults.items()]
+    if not opened:
+        raise ShardError(damaged[0]["reason"])
+    return opened, damaged
 
 
-def collect(sets: list[ShardSet], limit: int, seed: int) -> dict[str, Any]:
-    """Plain data of the page: `sets` (facts and funnel), `records`, `rejects`, and what was left out."""
-    records: list[dict[str, Any]] = []
-    rejects: list[dict[str, Any]] = []
-    facts = []
-    spent = 0
-    for number, shards in enumerate(sets):
-        summary = summarize(shards)
-        summary["clusters"] = len(np.unique(shards.entries.cluster))
-        summary["funnel"] = msgspec.to_builtins(shards.manifest.funnel)
-        summary["reasons"] = _reasons(shards)
-        facts.append(summary)
-        chosen = draw(list(range(len(shards))), limit, seed, lambda at, s=shards: s.entries.id[at])
-        share = PAGE_BYTES * (number + 1) // len(sets)
-        for at in chosen:
-            one = record(shards, at, number)
-            cost = len(msgspec.json.encode(one))
-            if spent + cost > share:
-                break
-            spent += cost
-            records.append(one)
-        rejects += [_reject(drop, number) for drop in _drawn_rejects(shards, limit, seed)]
-    return {"sets": facts, "records": records, "rejects": rejects}
-
-
-def record(shards: ShardSet, at: int, number: int) -> dict[str, Any]:
-    """One record: its segments with thumbnails, its lineage, its place."""
-    document, media = shards.read(at)
-    entries, meta = shards.entries, document.meta
+def collect(sets: Sequence[ShardSet], count: int, seed: int, damaged: Sequence[dict[str, str]] = ()) -> dict[str, Any]:
+    """Plain data of the page: `sets`, `records`, `clusters`, `rejects`, `damaged`, and the `rule` of the draw."""
+    faults = list(damaged)
+    refusals = [_refusals(shards, faults) for shards in sets]
+    drops = [each.drops for each in refusals]
+    given = shares([len(shards) for shards in sets], count)
+    found = [clusters.clusters_of(shards, mine) for shards, mine in zip(sets, drops, strict=True)]
+    wanted = shares([len(each) for each in found], max(1, count // CLUSTER_SHARE))
+    refused = shares([len(mine) for mine in drops], count)
+    piles: list[list[dict[str, Any]]] = []
+    compared: list[list[dict[str, Any]]] = []
+    left, budget = 0, 0
+    with Previewer() as previewer:
+        media = Media(previewer)
+        for number, shards in enumerate(sets):
+            budget += PAGE_BYTES * given[number] // max(1, sum(given))  # what one set leaves over the next may use
+            pile, spent, skipped = _records(shards, number, given[number], seed, budget, media, faults)
+            budget -= spent
+            left += skipped
+            piles.append(named(arranged(pile, _visual, lambda one: one["title"])))
+            compared.append(
+                [
+                    clusters.shown(shards, name, cluster, number, media)
+                    for name, cluster in clusters.drawn(found[number], wanted[number], seed)
+                ]
+            )
     return {
-        "set": number,
-        "id": document.id,
-        "source_id": meta.source_id,
-        "corpus": meta.corpus,
-        "language": meta.language,
-        "licence": meta.license,
-        "title": meta.title,
-        "source": meta.source,
-        "address": meta.address,
-        "sha256": meta.lineage.source_sha256,
-        "recipe": meta.lineage.recipe,
-        "parents": list(meta.lineage.parents),
-        "steps": [msgspec.to_builtins(step) for step in meta.lineage.steps],
-        "scores": dict(sorted(meta.scores.items())),
-        "cluster": meta.cluster,
-        "duplicates": list(meta.duplicates),
-        "tokens": int(entries.tokens[at]),
-        "patches": int(entries.patches[at]),
-        "bytes": int(entries.size[at]),
-        "shard": shards.manifest.shards[entries.shard[at]].name,
-        "offset": int(entries.offset[at]),
-        "segments": _segments(document, media),
+        "sets": [_facts(shards, mine, len(each)) for shards, mine, each in zip(sets, refusals, found, strict=True)],
+        "records": interleaved(piles),
+        "clusters": sorted(interleaved(compared), key=lambda one: not one["near"]),
+        "rejects": [
+            _reject(drop, number)
+            for number, mine in enumerate(drops)
+            for drop in drawn_rejects(mine, refused[number], seed)
+        ],
+        "damaged": faults,
+        "rule": {"text": RULE, "count": count, "seed": seed, "left_out": left, "bytes": PAGE_BYTES},
     }
 
 
-def _segments(document: Document, media: dict[str, bytes]) -> list[dict[str, Any]]:
-    left = TEXT_LIMIT
-    shown: list[dict[str, Any]] = []
-    for segment in document.segments:
-        if isinstance(segment, Text):
-            text = segment.text[:left]
-            left -= len(text)
-            shown.append({"text": text, "loss": segment.loss, "more": len(segment.text) - len(text)})
-        else:
-            facts = {"media": segment.media, "width": segment.width, "height": segment.height, "mime": segment.mime}
-            shown.append({**facts, **thumbnail(media[segment.media])})
-    return shown
+@dataclass(slots=True)
+class _Refusals:
+    """What a set refused: `drops` (the first MOST_DROPS) and the `counts` of all, by (stage, reason)."""
+
+    drops: list[Drop] = field(default_factory=list)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
-def thumbnail(payload: bytes) -> dict[str, str]:
-    """`{"uri": data URI}` of the picture at most THUMBNAIL pixels a side, or `{"fault": reason}`."""
-    import PIL.Image
-
+def _refusals(shards: ShardSet, faults: list[dict[str, str]]) -> _Refusals:
+    found = _Refusals()
     try:
-        with PIL.Image.open(io.BytesIO(payload), formats=("PNG", "JPEG", "WEBP", "GIF", "BMP")) as opened:
-            if opened.width * opened.height > MOST_PIXELS:
-                return {"fault": "too large to show"}
-            small = opened.convert("RGBA")
-    except Exception as error:  # Pillow raises many kinds for damaged files
-        return {"fault": f"can't be decoded ({type(error).__name__})"}
-    small.thumbnail((THUMBNAIL, THUMBNAIL))
-    target = io.BytesIO()
-    small.save(target, "WEBP", quality=82, method=4)
-    return {"uri": "data:image/webp;base64," + base64.b64encode(target.getvalue()).decode()}
-
-
-def _reasons(shards: ShardSet) -> dict[str, int]:
-    """How many rejects there are of each `stage: reason`, all of them."""
-    counts: dict[str, int] = defaultdict(int)
-    for drop in shards.rejects():
-        counts[f"{drop.stage}: {drop.reason}"] += 1
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _drawn_rejects(shards: ShardSet, limit: int, seed: int) -> list[Drop]:
-    """At most `limit`, an equal share for each reason, so that rare reasons are seen."""
-    by_reason: dict[str, list[Drop]] = defaultdict(list)
-    for drop in shards.rejects():
-        by_reason[f"{drop.stage}: {drop.reason}"].append(drop)
-    share = max(1, limit // max(1, len(by_reason)))
-    found = []
-    for reason in sorted(by_reason):
-        found += draw(by_reason[reason], share, seed, lambda drop: f"{drop.source_id} {drop.address}")
+        for drop in shards.rejects():  # what was read before a damaged line stays
+            found.counts[drop.stage, drop.reason] += 1
+            if len(found.drops) < MOST_DROPS:
+                found.drops.append(drop)
+    except (ShardError, StorageError) as error:
+        faults.append({"path": str(shards.folder / names.REJECTS), "reason": str(error)})
     return found
+
+
+def _records(
+    shards: ShardSet,
+    number: int,
+    share: int,
+    seed: int,
+    budget: int,
+    media: Media,
+    faults: list[dict[str, str]],
+) -> tuple[list[dict[str, Any]], int, int]:
+    """At most `share` records of at most `budget` bytes: they, their bytes, and how many did not fit."""
+    pile: list[dict[str, Any]] = []
+    spent = skipped = broken = 0
+    entries = shards.entries
+    for at in ranked(range(len(shards)), share + SPARE, seed, lambda at: str(entries.id[at])):
+        if len(pile) + skipped == share:
+            break
+        try:
+            one = record(shards, at, number, media)
+        except (ShardError, StorageError) as error:
+            broken += 1
+            if broken == 1 and not shards.faults:
+                faults.append({"path": str(shards.folder), "reason": str(error)})
+            continue
+        cost = len(msgspec.json.encode(one))
+        if spent + cost > budget:
+            skipped += 1
+            continue
+        spent += cost
+        pile.append(one)
+    return pile, spent, skipped
+
+
+def _visual(one: dict[str, Any]) -> bool:
+    return any("media" in segment for segment in one["segments"])
+
+
+def named(pile: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each with a `name`: its title when no other one here has it, else the end of its address."""
+    titles: dict[str, int] = defaultdict(int)
+    for one in pile:
+        titles[one["title"]] += 1
+    return [
+        {**one, "name": one["title"] if one["title"] and titles[one["title"]] == 1 else one["address"] or one["id"]}
+        for one in pile
+    ]
+
+
+def _facts(shards: ShardSet, refused: _Refusals, found: int) -> dict[str, Any]:
+    order = sorted(refused.counts.items(), key=lambda item: (-item[1], item[0]))
+    return {
+        **summarize(shards),
+        "clusters": found,
+        "funnel": msgspec.to_builtins(shards.manifest.funnel),
+        "reasons": [{"stage": stage, "reason": reason, "count": n} for (stage, reason), n in order],
+        "faults": len(shards.faults),
+    }
+
+
+def drawn_rejects(drops: Sequence[Drop], limit: int, seed: int) -> list[Drop]:
+    """At most `limit`, an equal share for each reason, so that rare reasons are seen."""
+    by_reason: dict[tuple[str, str], list[Drop]] = defaultdict(list)
+    for drop in drops:
+        by_reason[drop.stage, drop.reason].append(drop)
+    order = sorted(by_reason)
+    given = shares([len(by_reason[reason]) for reason in order], limit)
+    return [
+        drop
+        for reason, share in zip(order, given, strict=True)
+        for drop in ranked(by_reason[reason], share, seed, lambda drop: f"{drop.source_id} {drop.address}")
+    ]
 
 
 def _reject(drop: Drop, number: int) -> dict[str, Any]:
     shown = msgspec.to_builtins(drop)
-    return {**shown, "excerpt": drop.excerpt[:EXCERPT_LIMIT], "detail": drop.detail[:EXCERPT_LIMIT], "set": number}
+    texts = {key: value[:LINE_LIMIT] for key, value in shown.items() if isinstance(value, str)}
+    return {**shown, **texts, "excerpt": drop.excerpt[:EXCERPT_LIMIT], "set": number}

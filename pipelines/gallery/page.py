@@ -5,8 +5,7 @@ writes them with `textContent` only, and the content policy names the one script
 markup in a record could not run even if it got through.
 """
 
-import base64
-import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -14,31 +13,40 @@ from typing import Any
 
 import msgspec
 
-from trivium.data.shards import ShardSet
+from trivium.data.shards.address import Place
 from trivium.data.shards.storage import write_whole
 from trivium.errors import MissingDependencyError
-from trivium.pipelines.gallery.collect import collect
+from trivium.pipelines.gallery.collect import collect, open_sets
+
+SCRIPTS = ("core.js", "records.js", "tabs.js")  # one script, in this order
+COUNT = 600
 
 
 @dataclass(frozen=True, slots=True)
 class GalleryFacts:
-    """What was written: records and rejects shown, bytes of the page."""
+    """What was written: records, clusters and rejects shown, bytes of the page; what is `damaged`: {path, reason}."""
 
     records: int
+    clusters: int
     rejects: int
     bytes: int
+    damaged: tuple[dict[str, str], ...]
 
 
-def write_gallery(sets: list[ShardSet], target: Path, *, limit: int = 200, seed: int = 0) -> GalleryFacts:
-    """Writes one page with at most `limit` records and `limit` rejects of each set.
+def write_gallery(
+    paths: Sequence[Path | str | Place], target: Path, *, count: int = COUNT, seed: int = 0
+) -> GalleryFacts:
+    """Writes one page of the sets at or below `paths`, with at most `count` records and `count` rejects in all.
 
-    Raises MissingDependencyError, ShardError.
+    Raises MissingDependencyError, InputError (no set there), ShardError (none that can be opened).
     """
-    data = collect(sets, limit, seed)
+    sets, damaged = open_sets(paths)
+    data = collect(sets, count, seed, damaged)
     page = render(data).encode("utf-8", "replace")
     target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, page)
-    return GalleryFacts(len(data["records"]), len(data["rejects"]), len(page))
+    shown = [len(data[part]) for part in ("records", "clusters", "rejects")]
+    return GalleryFacts(*shown, bytes=len(page), damaged=tuple(data["damaged"]))
 
 
 def render(data: dict[str, Any]) -> str:
@@ -48,19 +56,24 @@ def render(data: dict[str, Any]) -> str:
         import markupsafe
     except ImportError:
         raise MissingDependencyError("the gallery needs jinja2; install it with `pip install jinja2`") from None
+    from trivium.pipelines.pages import policy
+
     folder = resources.files(__package__)
-    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    style = (folder / "page.css").read_text(encoding="utf-8")
+    script = "".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters["thousands"] = lambda count: f"{count:,}"
     template = environment.from_string((folder / "page.html.j2").read_text(encoding="utf-8"))
-    # Markup: our own two files, and JSON that holds no markup.
+    # Markup: our own files, and JSON that holds no markup.
     return template.render(
-        policy=policy(style, script),
+        policy=policy([script], [style]),
         style=markupsafe.Markup(style),
         script=markupsafe.Markup(script),
         data=markupsafe.Markup(harmless_json(data)),
         sets=data["sets"],
-        shown={"records": len(data["records"]), "rejects": len(data["rejects"])},
+        damaged=data["damaged"],
+        rule=data["rule"],
+        shown={part: len(data[part]) for part in ("records", "clusters", "rejects")},
     )
 
 
@@ -70,12 +83,3 @@ def harmless_json(data: Any) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-def policy(style: str, script: str) -> str:
-    """The content policy: this style, this script, pictures from data: addresses, nothing from anywhere else."""
-    sources = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
-    return (
-        f"default-src 'none'; style-src 'sha256-{sources[0]}'; script-src 'sha256-{sources[1]}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )

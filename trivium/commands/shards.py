@@ -101,11 +101,13 @@ def stat(paths: Paths, as_json: AsJson = False) -> None:
 def gallery(
     paths: Paths,
     target: Annotated[Path, typer.Option("--out", metavar="PAGE.html", help="The page to write.")],
-    count: Annotated[int, typer.Option("--count", min=1, help="Records, and rejects, to show in all.")] = 600,
-    seed: Annotated[int, typer.Option("--seed", help="Which records are drawn when there are more.")] = 0,
+    count: Annotated[
+        int, typer.Option("--count", min=1, help="Records, and rejects, in all: an equal share for every set.")
+    ] = 600,
+    seed: Annotated[int, typer.Option("--seed", help="Which ones are drawn when there are more.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Writes one self-contained HTML page to browse records, lineage and rejects."""
+    """Writes one self-contained HTML page to browse records, frames, duplicates, rejects and lineage."""
     from trivium.data.shards import place
     from trivium.pipelines.gallery import write_gallery
 
@@ -113,7 +115,10 @@ def gallery(
     if as_json:
         emit_json({"page": str(target), **dataclasses.asdict(facts)})
     else:
-        note(f"{target}: {facts.records} records, {facts.rejects} rejects, {facts.bytes:,} bytes; open it in a browser")
+        note(
+            f"{target}: {facts.records} records, {facts.clusters} clusters, {facts.rejects} rejects, "
+            f"{facts.bytes:,} bytes; open it in a browser"
+        )
     _complain([one["reason"] for one in facts.damaged])
 
 
