@@ -1,5 +1,6 @@
 """Clips: the norm of all gradients together, and QK-clip on the weights behind too large attention logits."""
 
+import math
 from collections.abc import Iterable, Mapping
 
 import torch
@@ -18,13 +19,13 @@ def clip_grad_norm(named_parameters: Iterable[tuple[str, Tensor]], most: float) 
     named = [(name, p.grad) for name, p in named_parameters if p.grad is not None]
     if not named:
         return {"total": 0.0}
-    norms = torch.stack(torch._foreach_norm([gradient for _, gradient in named])).double()
-    total = float(norms.square().sum().sqrt())
+    norms: list[float] = torch.stack(torch._foreach_norm([gradient for _, gradient in named])).tolist()
+    total = math.hypot(*norms)
     found = {"total": total}
     for part in PARTS:
-        mine = [index for index, (name, _) in enumerate(named) if name.startswith(part + ".")]
+        mine = [norm for norm, (name, _) in zip(norms, named, strict=True) if name.startswith(part + ".")]
         if mine:
-            found[part] = float(norms[mine].square().sum().sqrt())
+            found[part] = math.hypot(*mine)
     if most < total < float("inf"):
         torch._foreach_mul_([gradient for _, gradient in named], most / total)
     return found

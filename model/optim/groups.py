@@ -81,7 +81,9 @@ class Blocks:
 
     def view(self, tensor: Tensor) -> Tensor:
         """The blocks of a contiguous tensor of the parameter's shape: [count, rows, columns], sharing its memory."""
-        return tensor.view(-1, self.columns)[self.start : self.stop].view(self.count, self.rows, self.columns)
+        if self.start or tensor.numel() != self.stop * self.columns:
+            tensor = tensor.view(-1, self.columns)[self.start : self.stop]
+        return tensor.view(self.count, self.rows, self.columns)
 
 
 @dataclass(frozen=True, slots=True)
