@@ -1,8 +1,8 @@
 """Simple drawings made by a generator: what they show can only be known from the picture.
 
-Odd: shapes stand in the cells of a grid that falls on the picture's patches (64 units, 4 cells a side; at 112 px a cell
-is 28 px, one token of a tower with 14 px patches merged 2 by 2), and are written row by row, so the order of the code
-follows from the picture too.
+Odd: shapes stand in the cells of a grid that falls on the picture's patches (2 cells a side: at 112 px a cell is 56 px,
+2 × 2 tokens of a tower with 14 px patches merged 2 by 2), and are written row by row, so the order of the code follows
+from the picture too. A small canvas keeps numbers at one digit: fewer tokens a picture.
 """
 
 import hashlib
@@ -14,19 +14,19 @@ from trivium.data.config import Strict
 
 Shape = Literal["circle", "square", "triangle", "diamond"]
 COLORS = ("red", "orange", "yellow", "green", "blue", "purple", "black", "gray")
-PAPERS = ("", "", "", "", "pink", "lightblue", "lightgreen", "beige")  # "": no background, the paper shows
+PAPERS = ("white", "pink", "lightblue", "lightgreen", "beige", "gold", "violet", "khaki")
 
 
 class DrawingRules(Strict, frozen=True, kw_only=True):
     """The choices that a drawing makes; sizes in user units. A cell is `canvas / cells` wide."""
 
-    canvas: Annotated[int, Meta(ge=16, le=1024)] = 64
-    cells: Annotated[int, Meta(ge=2, le=16)] = 4
-    radii: tuple[int, ...] = (5, 8)
-    most: Annotated[int, Meta(ge=1, le=4)] = 3  # shapes in a drawing
+    canvas: Annotated[int, Meta(ge=4, le=1024)] = 8
+    cells: Annotated[int, Meta(ge=2, le=16)] = 2
+    radii: tuple[int, ...] = (1, 2)
+    most: Annotated[int, Meta(ge=1, le=4)] = 2  # shapes in a drawing
     colors: tuple[str, ...] = COLORS
     shapes: tuple[Shape, ...] = ("circle", "square", "triangle", "diamond")
-    papers: tuple[str, ...] = PAPERS
+    papers: tuple[str, ...] = PAPERS  # "" is no background
 
 
 class _Dice:
