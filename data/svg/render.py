@@ -52,5 +52,6 @@ def render(request: RenderRequest) -> Picture:
 
 def _grey(pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Luma (ITU-R BT.601) of [height, width, 3]."""
-    luma: NDArray[np.float64] = (pixels.astype(np.int64) * np.array([299, 587, 114])).sum(axis=-1) / 1000.0
+    red, green, blue = (pixels[..., channel].astype(np.int32) for channel in range(3))
+    luma: NDArray[np.float64] = (299 * red + 587 * green + 114 * blue) / 1000.0
     return luma

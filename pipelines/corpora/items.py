@@ -16,13 +16,12 @@ from typing import Any
 import apache_beam as beam
 import msgspec
 from apache_beam.metrics import Metrics
-from apache_beam.options.pipeline_options import DirectOptions
-from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
 from trivium.data.dedup.near import NearDedup
 from trivium.data.dedup.signature import Spec, sign, spec
 from trivium.data.stage import Draft, Drop, Item, Outcome, Stage, StageConfig, refuse
 from trivium.pipelines.beam import NAMESPACE
+from trivium.pipelines.corpora.linefiles import lines, spread, write
 from trivium.pipelines.corpora.sources import READ, Place, Source
 from trivium.pipelines.corpora.spool import SpoolReader, SpoolWriter, decode_ref, encode_line
 
@@ -59,15 +58,6 @@ class Counters:
 
 def count_drop(counters: Counters, drop: Drop) -> None:
     counters.add(f"{drop.stage}/drop/{drop.reason}")
-
-
-class ReadLines(beam.DoFn):
-    """A file's path → its lines."""
-
-    def process(self, path: str) -> Iterator[bytes]:
-        with Path(path).open("rb") as file:
-            for line in file:
-                yield line.rstrip(b"\n")
 
 
 class SplitPlaces(beam.DoFn):
@@ -196,28 +186,6 @@ class Tally:
         self._written = time.monotonic()
         with contextlib.suppress(OSError):
             self._path.write_text(str(self._count))
-
-
-def lines(pipeline: beam.Pipeline, paths: Iterable[Path], label: str) -> beam.PCollection:
-    """The lines of many files, spread over all workers."""
-    names = pipeline | f"{label}: names" >> beam.Create([str(path) for path in paths])
-    return spread(spread(names, f"{label}: spread names") | f"{label}: lines" >> beam.ParDo(ReadLines()), label)
-
-
-def spread(collection: beam.PCollection, label: str) -> beam.PCollection:
-    """A reshuffle, so that all workers share what few made; nothing when this process is the only worker."""
-    pipeline = collection.pipeline
-    direct = pipeline.options.view_as(DirectOptions)
-    if isinstance(pipeline.runner, FnApiRunner) and direct.direct_num_workers == 1:
-        return collection
-    return collection | f"{label}: spread" >> beam.Reshuffle()
-
-
-def write(collection: beam.PCollection, folder: Path, name: str) -> None:
-    """Writes byte strings as lines of `folder/name-*`, through Beam's own sink: a retry never writes a line twice."""
-    _ = collection | f"write {name}" >> beam.io.WriteToText(
-        str(folder / name), coder=beam.coders.BytesCoder(), num_shards=0
-    )
 
 
 class ItemGraph:

@@ -16,7 +16,8 @@ from trivium.data.dedup.near import NearDedup
 from trivium.data.dedup.signature import band_keys, estimate
 from trivium.data.dedup.survivor import choose
 from trivium.data.stage import EXCERPT, Drop
-from trivium.pipelines.corpora.items import DROPS, Counters, count_drop, lines, write
+from trivium.pipelines.corpora.items import DROPS, Counters, count_drop
+from trivium.pipelines.corpora.linefiles import lines, write
 from trivium.pipelines.corpora.spool import Ref, SpoolReader, decode_ref, encode_line
 
 ID = 26  # characters of a source id

@@ -10,7 +10,8 @@ import msgspec
 from trivium.data.records import Document, finish
 from trivium.data.shards import ShardInfo, plan_shards, shard_name, write_shard
 from trivium.errors import BuildError
-from trivium.pipelines.corpora.items import Counters, Tally, lines, write
+from trivium.pipelines.corpora.items import Counters, Tally
+from trivium.pipelines.corpora.linefiles import lines, write
 from trivium.pipelines.corpora.spool import SpoolReader, decode_ref, encode_line, lines_of
 
 WRITTEN = "write/records"

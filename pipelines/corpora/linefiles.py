@@ -1,0 +1,88 @@
+"""Line files in and out of the build's Beam jobs.
+
+Odd: Beam's own text sink is a graph of a dozen transforms, more than the rest of a small job. Here each bundle writes a
+file of its own under a hidden name and its path goes through a shuffle; what comes out of the shuffle belongs to a
+bundle that was committed, and only that file gets its name. So a retried bundle leaves a hidden file that nobody reads.
+"""
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import DirectOptions
+from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
+
+
+class ReadLines(beam.DoFn):
+    """A file's path → its lines."""
+
+    def process(self, path: str) -> Iterator[bytes]:
+        with Path(path).open("rb") as file:
+            for line in file:
+                yield line.rstrip(b"\n")
+
+
+class WriteLines(beam.DoFn):
+    """A bundle's lines → (folder, the file that holds them under a hidden name)."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self._folder, self._name = folder, name
+
+    def start_bundle(self) -> None:
+        self._file: BinaryIO | None = None
+
+    def process(self, line: bytes) -> None:
+        if self._file is None:
+            folder = Path(self._folder)
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = (folder / f".{self._name}-{uuid.uuid4().hex}").open("xb")
+        self._file.write(line)
+        self._file.write(b"\n")
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        if self._file is not None:
+            self._file.close()
+            yield WindowedValue(
+                (self._folder, Path(self._file.name).name), GlobalWindow().max_timestamp(), [GlobalWindow()]
+            )
+
+
+class Commit(beam.DoFn):
+    """Gives the files of committed bundles their names; a second time does nothing."""
+
+    def process(self, group: tuple[str, Any]) -> None:
+        folder, hidden = group
+        for name in sorted(hidden):
+            target = Path(folder) / name.removeprefix(".")
+            if not target.exists():
+                os.replace(Path(folder) / name, target)
+
+
+def lines(pipeline: beam.Pipeline, paths: Iterable[Path], label: str) -> beam.PCollection:
+    """The lines of many files, spread over all workers."""
+    names = pipeline | f"{label}: names" >> beam.Create([str(path) for path in paths])
+    return spread(spread(names, f"{label}: spread names") | f"{label}: lines" >> beam.ParDo(ReadLines()), label)
+
+
+def spread(collection: beam.PCollection, label: str) -> beam.PCollection:
+    """A reshuffle, so that all workers share what few made; nothing when this process is the only worker."""
+    pipeline = collection.pipeline
+    direct = pipeline.options.view_as(DirectOptions)
+    if isinstance(pipeline.runner, FnApiRunner) and direct.direct_num_workers == 1:
+        return collection
+    return collection | f"{label}: spread" >> beam.Reshuffle()
+
+
+def write(collection: beam.PCollection, folder: Path, name: str) -> None:
+    """Writes byte strings as lines of `folder/name-*`, none for no lines; a retry never writes a line twice."""
+    _ = (
+        collection
+        | f"write {name}" >> beam.ParDo(WriteLines(os.fspath(folder), name))
+        | f"gather {name}" >> beam.GroupByKey()
+        | f"commit {name}" >> beam.ParDo(Commit())
+    )
