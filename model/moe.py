@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from trivium.data.config import Strict
 from trivium.kernels.moe import experts, experts_step, route
+from trivium.kernels.precision import without_autocast
 from trivium.model.balance import Balance, Method
 from trivium.model.mlp import Activation, GatedMLP, glu
 from trivium.vision.norm import RMSNorm
@@ -79,8 +80,7 @@ class LatentMoE(nn.Module):
         `decoding` says that these are single tokens, whose experts are fetched one by one.
         """
         config = self.config
-        dtype = torch.promote_types(x_TD.dtype, torch.float32)
-        logits_TE = x_TD.to(dtype) @ self.router.weight.to(dtype).t()
+        logits_TE = router_logits(x_TD, self.router.weight)
         index_TK, share_TK, cutoff_T = route(logits_TE, self.balance.bias, config.experts_per_token)
         y_TD = self.shared(x_TD) + self._routed(x_TD, index_TK, share_TK, decoding)
         if not count:
@@ -97,6 +97,13 @@ class LatentMoE(nn.Module):
         return self.latent_up(self.latent_norm(mix(self.latent_down(x_TD), index_TK, share_TK, *weights)))
 
 
+@without_autocast
+def router_logits(x_TD: Tensor, weight_ED: Tensor) -> Tensor:
+    """[T, E] in fp32 (fp64 for fp64 rows) inside autocast too: a rounded logit would choose another expert."""
+    dtype = torch.promote_types(x_TD.dtype, torch.float32)
+    return x_TD.to(dtype) @ weight_ED.to(dtype).t()
+
+
 def swiglu_experts(
     z_TL: Tensor, index_TK: Tensor, share_TK: Tensor, w1_EHL: Tensor, w3_EHL: Tensor, w2_ELH: Tensor
 ) -> Tensor:
@@ -107,5 +114,5 @@ def swiglu_experts(
         z_NL = z_TL[token_N]
         hidden_NH = glu(z_NL @ w1_EHL[expert].t(), z_NL @ w3_EHL[expert].t(), "swiglu")
         share_N1 = share_TK[token_N, slot_N].to(z_TL.dtype)[:, None]
-        u_TL = u_TL.index_add(0, token_N, (hidden_NH * share_N1) @ w2_ELH[expert].t())
+        u_TL = u_TL.index_add(0, token_N, ((hidden_NH * share_N1) @ w2_ELH[expert].t()).to(u_TL.dtype))
     return u_TL

@@ -10,10 +10,12 @@ from torch import Tensor
 from trivium.kernels.attnres.reference import attnres_reference
 from trivium.kernels.attnres.step import attnres_step
 from trivium.kernels.attnres.torch_attnres import AttnRes, merge, phase_one
+from trivium.kernels.precision import without_autocast
 
 __all__ = ["attnres", "attnres_reference", "attnres_step", "merge", "phase_one"]
 
 
+@without_autocast
 def attnres(sources_NTD: Tensor | Sequence[Tensor], query_D: Tensor, gamma_D: Tensor, eps: float = 1e-5) -> Tensor:
     """h = Σ_i p_i v_i, p = softmax_i(query · RMSNorm_gamma(v_i)), [T, D] in the sources' dtype (K3 report, eq. 8–10).
 

@@ -10,10 +10,12 @@ from trivium.kernels.kda.reference import kda_gate, kda_reference
 from trivium.kernels.kda.step import kda_step
 from trivium.kernels.kda.tiles import MAX_FALL, TILE
 from trivium.kernels.kda.torch_chunk import ChunkedKDA
+from trivium.kernels.precision import without_autocast
 
 __all__ = ["ChunkPlan", "kda", "kda_gate", "kda_reference", "kda_step"]
 
 
+@without_autocast
 def kda(
     q_THK: Tensor,
     k_THK: Tensor,

@@ -8,10 +8,12 @@ from torch import Tensor
 
 from trivium.kernels.kda.reference import kda_gate, l2_norm
 from trivium.kernels.packed import accumulation_dtype
+from trivium.kernels.precision import without_autocast
 
 __all__ = ["kda_step"]
 
 
+@without_autocast
 def kda_step(
     q_BHK: Tensor,
     k_BHK: Tensor,

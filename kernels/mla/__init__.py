@@ -8,10 +8,12 @@ from torch import Tensor
 from trivium.kernels.mla.plan import BlockPlan
 from trivium.kernels.mla.reference import mla_reference
 from trivium.kernels.mla.torch_blocked import BlockedAttention
+from trivium.kernels.precision import without_autocast
 
 __all__ = ["BlockPlan", "mla", "mla_reference"]
 
 
+@without_autocast
 def mla(
     q_THD: Tensor,
     k_THD: Tensor,

@@ -14,6 +14,7 @@ from trivium.kernels.moe.reference import (
 )
 from trivium.kernels.moe.step import experts_step
 from trivium.kernels.moe.torch_moe import Experts, Route, SiTUGLU
+from trivium.kernels.precision import without_autocast
 
 __all__ = [
     "BETA_GATE",
@@ -28,11 +29,13 @@ __all__ = [
 ]
 
 
+@without_autocast
 def situ_glu(g: Tensor, u: Tensor) -> Tensor:
     """4 tanh(g/4) σ(g) · 25 tanh(u/25), computed in fp32, in g's dtype (K3 report, equation 12)."""
     return SiTUGLU.apply(g, u)
 
 
+@without_autocast
 def route(logits_TE: Tensor, bias_E: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return (indices_TK, probs_TK, cutoff_T) in fp32 (K3 report, equation 11).
 
@@ -44,6 +47,7 @@ def route(logits_TE: Tensor, bias_E: Tensor, k: int) -> tuple[Tensor, Tensor, Te
     return Route.apply(logits_TE, bias_E, k)
 
 
+@without_autocast
 def experts(
     z_TL: Tensor, indices_TK: Tensor, probs_TK: Tensor, w1_EFL: Tensor, w3_EFL: Tensor, w2_ELF: Tensor
 ) -> Tensor:

@@ -1,0 +1,31 @@
+"""Operators choose their own precision: autocast stops at their door.
+
+Inside an autocast region torch rewrites the operands of every product, so an operator that keeps a state or a sum in
+fp32 would meet bf16 in the middle of its own arithmetic, forwards but not backwards.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import torch
+from torch import Tensor
+
+__all__ = ["without_autocast"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def without_autocast(operator: Callable[P, R]) -> Callable[P, R]:
+    """Runs `operator` with autocast off on the device of its first tensor (or of the first in a list)."""
+
+    @functools.wraps(operator)
+    def run(*arguments: P.args, **options: P.kwargs) -> R:
+        first = arguments[0] if isinstance(arguments[0], Tensor) else arguments[0][0]  # type: ignore[index]
+        if not torch.is_autocast_enabled(first.device.type):
+            return operator(*arguments, **options)
+        with torch.autocast(first.device.type, enabled=False):
+            return operator(*arguments, **options)
+
+    return run
