@@ -7,7 +7,7 @@ import sys
 import typer
 
 from trivium import __version__
-from trivium.commands import build, curriculum, demo, doctor, inputs, model, shards, tokenizer, train
+from trivium.commands import build, curriculum, demo, doctor, inputs, model, replay, shards, tokenizer, train
 from trivium.console import err
 from trivium.errors import TriviumError
 
@@ -37,7 +37,7 @@ def _root(
     pass
 
 
-for group in (build, shards, tokenizer, curriculum, train, model, inputs, doctor, demo):
+for group in (build, shards, tokenizer, curriculum, train, replay, model, inputs, doctor, demo):
     group.register(app)
 
 

@@ -81,7 +81,7 @@ def prepare(run: Run, *, name: str, cache: Path | None, progress: Callable[[int]
     if run.tokenizer is not None:
         tokenizer = tokenizer_file(Path(run.tokenizer))
         check_tokenizer(tokenizer, {corpus: shards.manifest.tokenizer or "" for corpus, shards in sets.items()})
-    vocabulary, rules = _tokenised_by(sets)
+    vocabulary, rules = tokenised_by(sets)
     choice = model_choice(run, vocab=vocabulary.size, media_pad=vocabulary.media_pad, name=name)
     model = configure(choice, name=f"{name}: model")
     plan = Plan.open(schedule, catalogues_of(sets), cache=cache, progress=progress)
@@ -98,7 +98,7 @@ def _open(run: Run, schedule: Schedule, patience: Patience) -> dict[str, ShardSe
         ) from None
 
 
-def _tokenised_by(sets: dict[str, ShardSet]) -> tuple[Vocabulary, PictureRules]:
+def tokenised_by(sets: dict[str, ShardSet]) -> tuple[Vocabulary, PictureRules]:
     """What all sets were tokenised with; `open_corpora` has already refused a mixture."""
     manifest = next(iter(sets.values())).manifest
     if manifest.vocabulary is None:
@@ -117,8 +117,10 @@ def deterministic(run: Run) -> Iterator[None]:
     is a thread's own state, inherited by the threads that it starts: enter before torch has started its workers.
     """
     threads, algorithms = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    fill = torch.utils.deterministic.fill_uninitialized_memory
     torch.set_num_threads(run.threads or os.cpu_count() or 1)
     torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # NaN in each new tensor: thousands of fills a step
     torch.backends.cudnn.benchmark = False
     torch.set_flush_denormal(True)  # decays near e^-5 a token reach denormals, which halve a CPU's speed
     try:
@@ -126,6 +128,7 @@ def deterministic(run: Run) -> Iterator[None]:
     finally:
         torch.set_num_threads(threads)
         torch.use_deterministic_algorithms(algorithms)
+        torch.utils.deterministic.fill_uninitialized_memory = fill
         torch.set_flush_denormal(False)
 
 

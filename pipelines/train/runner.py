@@ -8,6 +8,7 @@ import yaml
 
 from trivium.console import note as say
 from trivium.data.tokenizers.layout import split_tokens
+from trivium.errors import ShardError
 from trivium.pipelines.train.bigram import Bigrams, Document, count
 from trivium.pipelines.train.checkpoint import CheckpointStore, check_identity
 from trivium.pipelines.train.config import dump_resolved, load_run
@@ -122,6 +123,9 @@ def _targets(prepared: Prepared, side: str, limit: int, pictures: bool) -> Itera
         shards = prepared.sets[name]
         for record in getattr(prepared.plan.sides[name], side).tolist():
             if bool(shards.entries.images[record]) == pictures and read < limit:
-                ids, loss = split_tokens(shards.read_tokens(record))
+                try:
+                    ids, loss = split_tokens(shards.read_tokens(record))
+                except ShardError:  # damaged: training left it out as well
+                    continue
                 read += len(ids)
                 yield ids, loss

@@ -1,0 +1,166 @@
+"""Runs over damaged shards: what they leave out is named, counted, bounded, and the same however often they stop."""
+
+import json
+import os
+import signal
+
+import pytest
+
+from trivium.curriculum.rows import Cursor, State
+from trivium.data.config import to_mapping
+from trivium.errors import InputError, TrainError, UsageError
+from trivium.pipelines.train import loop
+from trivium.pipelines.train.checkpoint import CheckpointStore, verify
+from trivium.pipelines.train.loading.faults import Skip
+from trivium.pipelines.train.loading.replay import keys_of, replay
+from trivium.pipelines.train.loading.skipped import Skipped, read_skipped
+from trivium.pipelines.train.metrics import read_metrics
+from trivium.pipelines.train.runner import train
+
+STATE_BYTES = 10_000  # targets.md, T4
+
+
+def without_time(path):
+    return [{key: value for key, value in line.items() if key != "time"} for line in read_metrics(path)]
+
+
+@pytest.fixture
+def harmed(place, prepared, damage):
+    """A copy of the corpora with one bad record of each kind, both read early; their keys."""
+    bad = {}
+    for step, _ in prepared.plan.rows():
+        for row in step.rows:
+            for piece in row.pieces:
+                bad.setdefault(piece.corpus, piece.record)
+    damage.flip(place / "corpora" / "help", bad["help"], "tokens")
+    damage.flip(place / "corpora" / "icons", bad["icons"], "i0.png", at=40)
+    return place, {f"{corpus}/{prepared.sets[corpus].entries.id[record]}" for corpus, record in bad.items()}
+
+
+def stop_at(patch, steps):
+    """SIGTERM or SIGINT to this process when the metrics line of such a step is written."""
+    write = loop._Writer.write
+
+    def writing(writer, line):
+        write(writer, line)
+        if line["kind"] == "step" and line["step"] in steps:
+            os.kill(os.getpid(), steps[line["step"]])
+
+    patch.setattr(loop._Writer, "write", writing)
+
+
+@pytest.mark.slow
+def test_a_stopped_run_over_bad_records_equals_one_that_was_not(harmed, tmp_path, monkeypatch):
+    place, keys = harmed
+    train(place / "run.yaml", tmp_path / "whole", note=lambda _: None)
+    skipped = read_skipped(tmp_path / "whole" / "skipped.jsonl")
+    assert {line["key"] for line in skipped} == keys
+    assert {line["reason"] for line in skipped} == {"bytes"}
+    lines = read_metrics(tmp_path / "whole" / "metrics.jsonl")
+    told = {line["step"]: line["skipped"] for line in lines if "skipped" in line}
+    assert sorted(told) == sorted({line["step"] for line in skipped})
+    assert sum(one["documents"] for one in told.values()) == len(skipped)
+    assert {key for one in told.values() for key in one["keys"]} == keys
+    for stop in ({3: signal.SIGTERM}, {13: signal.SIGINT}):  # Ctrl-C too
+        with monkeypatch.context() as patch:
+            stop_at(patch, stop)
+            assert not train(place / "run.yaml", tmp_path / "stopped", note=lambda _: None)["complete"]
+    train(place / "run.yaml", tmp_path / "stopped", note=lambda _: None)
+    for name in ("metrics.jsonl", "skipped.jsonl"):
+        assert without_time(tmp_path / "stopped" / name) == without_time(tmp_path / "whole" / name)
+    newest = CheckpointStore(tmp_path / "stopped" / "checkpoints", keep=2)
+    found = verify(newest.path(newest.steps()[-1]))
+    assert found.state["loader"]["skipped"] == len(skipped)
+    assert len(json.dumps(found.state)) <= STATE_BYTES
+
+
+def test_the_state_of_many_corpora_is_small():
+    cursors = {f"corpus-number-{i}/1m": Cursor(9, 10**10, 10**6, 10**13) for i in range(128)}
+    state = State(stage=3, step=10**6, window=10**6, row=10**3, cursors=cursors)
+    assert len(json.dumps(to_mapping(state))) <= STATE_BYTES
+
+
+def test_above_the_budget_the_run_stops_and_names_what_to_do(harmed, tmp_path):
+    place, keys = harmed
+    with pytest.raises(TrainError, match=r"2 of \d+ documents.*more than data.max_bad_fraction \(0\)") as caught:
+        train(place / "run.yaml", tmp_path / "run", ["data.max_bad_fraction=0"], note=lambda _: None)
+    lines = read_skipped(tmp_path / "run" / "skipped.jsonl")
+    assert {line["key"] for line in lines} == keys
+    assert f"trivium replay RUN.yaml {lines[-1]['key']}" in str(caught.value)
+
+
+def skip(key="a/1"):
+    return Skip(key=key, reason="bytes", detail="", start=0, stop=10)
+
+
+def test_a_budget_of_one_percent_bears_ten_early_bad_documents(tmp_path):
+    log = Skipped(tmp_path / "skipped.jsonl", 0.01)
+    log.begin(-1)
+    assert log.take(1, 20, []) is None
+    assert log.take(2, 20, [skip(f"a/{i}") for i in range(10)])["documents"] == 10
+    with pytest.raises(TrainError, match="11 of 60 documents"):
+        log.take(3, 20, [skip()])
+    later = Skipped(tmp_path / "skipped.jsonl", 0.01)
+    later.resume({"documents": 100_000, "skipped": 990})
+    later.begin(2)
+    assert len(read_skipped(tmp_path / "skipped.jsonl")) == 10  # the line of step 3 is cut
+    assert later.take(3, 100, [skip() for _ in range(11)])["tokens"] == 110
+    with pytest.raises(TrainError, match="1002 of 100101 documents"):
+        later.take(4, 1, [skip()])
+    log.close()
+    later.close()
+
+
+def test_a_skipped_record_replays_alone_by_its_key(harmed, prepared, tmp_path):
+    place, keys = harmed
+    good = next(f"icons/{i}" for i in prepared.sets["icons"].entries.id if f"icons/{i}" not in keys)
+    facts = {fact["key"]: fact for fact in replay(place / "run.yaml", [*sorted(keys), good])}
+    assert {key for key, fact in facts.items() if not fact["usable"]} == keys
+    assert all(fact["reason"] == "bytes" for key, fact in facts.items() if key in keys)
+    assert facts[good]["patches"] == 16
+    again = replay(place / "run.yaml", [good[:14]])
+    assert again[0]["digest"] == facts[good]["digest"]
+    with pytest.raises(UsageError, match="the schedule's corpora are help, icons"):
+        replay(place / "run.yaml", ["nothing/abc"])
+    with pytest.raises(InputError, match="no such file"):
+        keys_of(tmp_path / "skipped.jsonl")
+
+
+def test_the_replay_command_ends_with_1_for_a_bad_record(harmed):
+    from typer.testing import CliRunner
+
+    from trivium.cli import app
+
+    place, keys = harmed
+    done = CliRunner().invoke(app, ["replay", str(place / "run.yaml"), *keys, "--json"])
+    assert done.exit_code == 1
+    assert {fact["key"] for fact in json.loads(done.stdout)} == keys
+
+
+LONG = """
+version: 1
+seed: 3
+window: 64
+held_out: {fraction: 0.15}
+corpora:
+  help: {path: help}
+  icons: {path: icons}
+lr: {peak: 0.004, warmup_ratio: 0.1}
+stages:
+  - {name: long, context: 192, rows: 1, tokens: 11520, mixture: {help: 2, icons: 1}, patches: 192}
+"""
+
+
+@pytest.mark.slow
+def test_fifty_steps_after_a_resume_are_bit_equal(place, tmp_path, monkeypatch):
+    """targets.md, T4: losses, gradient norms and all else of a line, to the last bit."""
+    (place / "schedule.yaml").write_text(LONG)
+    changes = ["eval.every=0", "eval.rows=1", "checkpoint.every_steps=100"]
+    train(place / "run.yaml", tmp_path / "whole", changes, note=lambda _: None)
+    with monkeypatch.context() as patch:
+        stop_at(patch, {7: signal.SIGTERM})
+        train(place / "run.yaml", tmp_path / "resumed", changes, note=lambda _: None)
+    train(place / "run.yaml", tmp_path / "resumed", changes, note=lambda _: None)
+    whole, resumed = (without_time(tmp_path / name / "metrics.jsonl") for name in ("whole", "resumed"))
+    assert len([line for line in whole if line["kind"] == "step" and line["step"] > 7]) >= 50
+    assert resumed == whole
