@@ -37,7 +37,7 @@ def prefill(model: JointModel, batch: Batch) -> DecodeState:
     if not bool((lengths_B > 0).all()):
         raise UsageError(f"document {int(lengths_B.argmin())} of the batch is empty; give each at least one token")
     caches = model.backbone.new_cache()
-    hidden = model.backbone(model.embed(batch), Pass(batch.cu_seqlens), caches)
+    hidden = model.backbone(model.embed(batch), Pass.over(batch.cu_seqlens, batch.tokens), caches)
     return DecodeState(caches, lengths_B, model.backbone.head(hidden.normed_TD[batch.cu_seqlens[1:] - 1]))
 
 

@@ -71,7 +71,7 @@ class JointModel(nn.Module):
         Raises InputError when the batch's pictures don't fill its media tokens.
         """
         count = self.training and torch.is_grad_enabled()
-        shared = Pass(batch.cu_seqlens, count)
+        shared = Pass.over(batch.cu_seqlens, batch.tokens, count=count)
         x_TD = self.embed(batch)
         hidden = self.backbone(x_TD, shared)
         head_VD = self.backbone.head.weight
@@ -108,7 +108,7 @@ class JointModel(nn.Module):
 
     def logits(self, batch: Batch) -> Tensor:
         """Next-token logits of every row, [T, V], without losses or counts."""
-        return self.backbone.head(self.backbone(self.embed(batch), Pass(batch.cu_seqlens)).normed_TD)
+        return self.backbone.head(self.backbone(self.embed(batch), Pass.over(batch.cu_seqlens, batch.tokens)).normed_TD)
 
     def balances(self) -> dict[str, Balance]:
         """The routers' balances by module name, in the order of the layers, MTP last."""

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from trivium.data.config import Strict
 from trivium.kernels.gated_norm import gated_norm, rms_norm
-from trivium.kernels.kda import kda, kda_step
-from trivium.kernels.short_conv import short_conv, short_conv_step
+from trivium.kernels.kda import ChunkPlan, kda, kda_step
+from trivium.kernels.short_conv import TapPlan, short_conv, short_conv_step
 from trivium.model.cache import KDACache
 
 CONV_TAPS = 4
@@ -74,10 +74,18 @@ class KDA(nn.Module):
         self.o_norm = HeadNorm(head_dim, eps)
         self.o_proj = nn.Linear(channels, width, bias=False)
 
-    def forward(self, x_TD: Tensor, cu_seqlens: Tensor, cache: KDACache | None = None) -> Tensor:
+    def forward(
+        self,
+        x_TD: Tensor,
+        cu_seqlens: Tensor,
+        cache: KDACache | None = None,
+        *,
+        chunks: ChunkPlan | None = None,
+        taps: TapPlan | None = None,
+    ) -> Tensor:
         """Packed documents; an empty cache takes what they leave behind, a filled one has one more token of each."""
         split = (self.config.heads, self.config.head_dim)
-        q_TC, k_TC, v_TC = self._convolve(x_TD, cu_seqlens, cache)
+        q_TC, k_TC, v_TC = self._convolve(x_TD, cu_seqlens, cache, taps)
         operands = (
             q_TC.unflatten(-1, split),
             k_TC.unflatten(-1, split),
@@ -88,9 +96,9 @@ class KDA(nn.Module):
             self.dt_bias.unflatten(-1, split),
         )
         if cache is None:
-            o_THK = kda(*operands, cu_seqlens)
+            o_THK = kda(*operands, cu_seqlens, plan=chunks)
         elif cache.state_BHKV is None:
-            o_THK, cache.state_BHKV = kda(*operands, cu_seqlens, return_state=True)
+            o_THK, cache.state_BHKV = kda(*operands, cu_seqlens, return_state=True, plan=chunks)
         else:
             o_THK, cache.state_BHKV = kda_step(*operands, cache.state_BHKV)
         gate_THK = self._gate(x_TD)
@@ -100,7 +108,7 @@ class KDA(nn.Module):
             y_THK = gated_norm(o_THK, gate_THK, self.o_norm.weight, self.o_norm.eps)
         return self.o_proj(y_THK.flatten(-2))
 
-    def _convolve(self, x_TD: Tensor, cu_seqlens: Tensor, cache: KDACache | None) -> list[Tensor]:
+    def _convolve(self, x_TD: Tensor, cu_seqlens: Tensor, cache: KDACache | None, taps: TapPlan | None) -> list[Tensor]:
         """The three streams after their convolutions; a cache gives and takes each stream's last three inputs."""
         streams = (
             (self.q_proj, self.q_conv),
@@ -108,9 +116,11 @@ class KDA(nn.Module):
             (self.v_proj, self.v_conv),
         )
         if cache is None:
-            return [short_conv(proj(x_TD), conv.weight, cu_seqlens) for proj, conv in streams]
+            return [short_conv(proj(x_TD), conv.weight, cu_seqlens, plan=taps) for proj, conv in streams]
         if cache.tails is None:
-            pairs = [short_conv(proj(x_TD), conv.weight, cu_seqlens, return_tail=True) for proj, conv in streams]
+            pairs = [
+                short_conv(proj(x_TD), conv.weight, cu_seqlens, return_tail=True, plan=taps) for proj, conv in streams
+            ]
         else:
             pairs = [
                 short_conv_step(proj(x_TD), conv.weight, tail_B3C)

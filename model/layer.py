@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
+from trivium.kernels.kda import ChunkPlan
+from trivium.kernels.mla import BlockPlan
+from trivium.kernels.short_conv import TapPlan
 from trivium.model.attn_res import AttnRes
 from trivium.model.cache import KDACache, LayerCache, MLACache
 from trivium.model.kda import KDA
@@ -33,6 +36,17 @@ class Pass:
     count: bool = False
     real_T: Tensor | None = None
     decoding: bool = False  # one token of each document, the rest is in the caches
+    # What the operators read of `cu_seqlens`, built once for all layers; each builds its own where None.
+    chunks: ChunkPlan | None = None
+    taps: TapPlan | None = None
+    blocks: BlockPlan | None = None
+
+    @staticmethod
+    def over(cu_seqlens: Tensor, tokens: int, *, count: bool = False) -> "Pass":
+        """A pass over whole packed documents. Raises ValueError when `cu_seqlens` doesn't run from 0 to `tokens`."""
+        place = (cu_seqlens, tokens, cu_seqlens.device)
+        chunks, taps, blocks = ChunkPlan.build(*place), TapPlan.build(*place), BlockPlan.build(*place)
+        return Pass(cu_seqlens, count, chunks=chunks, taps=taps, blocks=blocks)
 
 
 class Layer(nn.Module):
@@ -75,8 +89,8 @@ class Layer(nn.Module):
 
     def _mix_tokens(self, x_TD: Tensor, shared: Pass, cache: LayerCache | None) -> tuple[Tensor, Tensor | None]:
         if isinstance(self.attn, KDA):
-            return self.attn(x_TD, shared.cu_seqlens, cache), None
-        return self.attn(x_TD, shared.cu_seqlens, cache)
+            return self.attn(x_TD, shared.cu_seqlens, cache, chunks=shared.chunks, taps=shared.taps), None
+        return self.attn(x_TD, shared.cu_seqlens, cache, blocks=shared.blocks)
 
     def _mix_channels(self, x_TD: Tensor, shared: Pass) -> tuple[Tensor, Tensor | None]:
         if isinstance(self.mlp, GatedMLP):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from trivium.data.config import Strict
-from trivium.kernels.mla import mla
+from trivium.kernels.mla import BlockPlan, mla
 from trivium.kernels.packed import offsets
 from trivium.model.cache import MLACache
 from trivium.vision.norm import RMSNorm
@@ -63,7 +63,9 @@ class MLA(nn.Module):
         # The step's largest scaled logit a head; the joint model adds to it, QK-clip takes it.
         self.register_buffer("logit_max", torch.full((config.heads,), -torch.inf), persistent=False)
 
-    def forward(self, x_TD: Tensor, cu_seqlens: Tensor, cache: MLACache | None = None) -> Attended:
+    def forward(
+        self, x_TD: Tensor, cu_seqlens: Tensor, cache: MLACache | None = None, *, blocks: BlockPlan | None = None
+    ) -> Attended:
         """Packed documents; an empty cache takes what they leave behind, a filled one has one more token of each."""
         config = self.config
         q_THQ = self.q_b_proj(self.q_a_norm(self.q_a_proj(x_TD))).unflatten(-1, (config.heads, -1))
@@ -75,7 +77,7 @@ class MLA(nn.Module):
             cache.append(torch.cat([c_TL, extra_TR], dim=-1))
             o_THV, logit_max_H = self._attend_latent(q_THQ, cache), None
         else:
-            o_THV, logit_max_H = self._attend(q_THQ, c_TL, extra_TR, cu_seqlens)
+            o_THV, logit_max_H = self._attend(q_THQ, c_TL, extra_TR, cu_seqlens, blocks)
             if cache is not None:
                 cache.fill(torch.cat([c_TL, extra_TR], dim=-1), offsets(cu_seqlens, x_TD.shape[0]))
         if config.gate == "full_rank":
@@ -83,12 +85,14 @@ class MLA(nn.Module):
             o_THV = o_THV * torch.sigmoid(self.g_proj(x_TD).to(o_THV.dtype)).unflatten(-1, (config.heads, -1))
         return Attended(self.o_proj(o_THV.to(x_TD.dtype).flatten(-2)), logit_max_H)
 
-    def _attend(self, q_THQ: Tensor, c_TL: Tensor, extra_TR: Tensor, cu_seqlens: Tensor) -> tuple[Tensor, Tensor]:
+    def _attend(
+        self, q_THQ: Tensor, c_TL: Tensor, extra_TR: Tensor, cu_seqlens: Tensor, blocks: BlockPlan | None
+    ) -> tuple[Tensor, Tensor]:
         config = self.config
         kv_THE = self.kv_b_proj(c_TL).unflatten(-1, (config.heads, -1))
         k_THN, v_THV = kv_THE.split(config.head_dim, dim=-1)
         k_THQ = torch.cat([k_THN, extra_TR[:, None].expand(-1, config.heads, -1)], dim=-1)
-        return mla(q_THQ, k_THQ, v_THV, cu_seqlens, scale=config.scale)
+        return mla(q_THQ, k_THQ, v_THV, cu_seqlens, scale=config.scale, plan=blocks)
 
     def _attend_latent(self, q_BHQ: Tensor, cache: MLACache) -> Tensor:
         """The absorbed form: kv_b moves into the query and the output, keys and values stay latent."""

@@ -7,6 +7,8 @@ and head are the backbone's own.
 T tokens, D width.
 """
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
@@ -31,7 +33,7 @@ class MTP(nn.Module):
         x_TD = self.proj(torch.cat([self.h_norm(h_TD), self.e_norm(next_TD)], dim=-1))
         # A document's last row has no next token: it is no real token for the balance.
         real_T = ~last_T if shared.real_T is None else shared.real_T & ~last_T
-        return self.layer((), x_TD, Pass(shared.cu_seqlens, shared.count, real_T))
+        return self.layer((), x_TD, replace(shared, real_T=real_T))
 
 
 def last_rows(cu_seqlens: Tensor, tokens: int) -> Tensor:

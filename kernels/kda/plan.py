@@ -6,7 +6,7 @@ on after them, are then slices, never gathers. Empty documents have no chunk.
 D documents, N chunks, C rows a chunk, T tokens.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ class ChunkPlan:
     inverse_T: Tensor  # chunk row of each token
     order: Tensor  # documents that are not empty, longest first
     live: tuple[int, ...]  # live[p]: documents that have a chunk at position p; falls with p
+    _by_heads: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict, compare=False, repr=False)
 
     @staticmethod
     def build(cu_seqlens: Tensor, tokens: int, device: torch.device | str = "cpu") -> "ChunkPlan":
@@ -59,13 +60,12 @@ class ChunkPlan:
             live=tuple(int(count) for count in live),
         )
 
-    def rows(self, heads: int) -> Tensor:
-        """Index [N·H·C] into a row seen as [T·H, …] that yields [N, H, C, …]."""
-        head_H1 = torch.arange(heads, device=self.rows_NC.device).unsqueeze(1)
-        return (self.rows_NC.unsqueeze(1) * heads + head_H1).reshape(-1)
-
-    def inverse(self, heads: int) -> Tensor:
-        """Index [T·H] into [N·H·C, …] that yields the row seen as [T·H, …]."""
-        chunk_T, row_T = self.inverse_T // CHUNK, self.inverse_T % CHUNK
-        head_H = torch.arange(heads, device=self.inverse_T.device)
-        return ((chunk_T.unsqueeze(1) * heads + head_H) * CHUNK + row_T.unsqueeze(1)).reshape(-1)
+    def places(self, heads: int) -> tuple[Tensor, Tensor]:
+        """Two indices, kept for the next layer: [N·H·C] into a row seen as [T·H, …] that yields [N, H, C, …]; back."""
+        if heads not in self._by_heads:
+            head_H = torch.arange(heads, device=self.rows_NC.device)
+            rows_NHC = self.rows_NC.unsqueeze(1) * heads + head_H.unsqueeze(1)
+            chunk_T, row_T = self.inverse_T // CHUNK, self.inverse_T % CHUNK
+            inverse_TH = (chunk_T.unsqueeze(1) * heads + head_H) * CHUNK + row_T.unsqueeze(1)
+            self._by_heads[heads] = rows_NHC.reshape(-1), inverse_TH.reshape(-1)
+        return self._by_heads[heads]

@@ -41,7 +41,7 @@ class ChunkedKDA(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         H, K, V = q_THK.shape[1], q_THK.shape[2], v_THV.shape[2]
         dtype = accumulation_dtype(q_THK, k_THK, v_THV)
-        rows, inverse = plan.rows(H), plan.inverse(H)
+        rows, inverse = plan.places(H)
         q, k, v = (to_chunks(x, rows, dtype) for x in (q_THK, k_THK, v_THV))
         rstd_q, rstd_k = normalise(q), normalise(k)
         q.mul_(scale)
@@ -75,7 +75,7 @@ class ChunkedKDA(torch.autograd.Function):
         plan: ChunkPlan = ctx.plan
         H, K, V = q_THK.shape[1], q_THK.shape[2], v_THV.shape[2]
         dtype = chunks.q_NHCK.dtype
-        rows, inverse = plan.rows(H), plan.inverse(H)
+        rows, inverse = plan.places(H)
         do = to_chunks(do_THV, rows, dtype)
         if plan.valid_NC is not None:
             do.mul_(plan.valid_NC[:, None, :, None])

@@ -2,14 +2,16 @@
 
 from torch import Tensor
 
-from trivium.kernels.packed import offsets
+from trivium.kernels.precision import without_autocast
+from trivium.kernels.short_conv.plan import TapPlan
 from trivium.kernels.short_conv.reference import WIDTH, short_conv_reference
 from trivium.kernels.short_conv.step import short_conv_step
 from trivium.kernels.short_conv.torch_conv import ShortConv, final_tails
 
-__all__ = ["WIDTH", "short_conv", "short_conv_reference", "short_conv_step"]
+__all__ = ["WIDTH", "TapPlan", "short_conv", "short_conv_reference", "short_conv_step"]
 
 
+@without_autocast
 def short_conv(
     x_TC: Tensor,
     weight_C4: Tensor,
@@ -17,11 +19,17 @@ def short_conv(
     *,
     initial_tail: Tensor | None = None,
     return_tail: bool = False,
+    plan: TapPlan | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Return y_TC, and with `return_tail` the last 3 inputs of each document [D, 3, C] (its next `initial_tail`).
 
-    Nothing crosses a document's border. Raises ValueError for a wrong `cu_seqlens`.
+    Nothing crosses a document's border. `plan` (TapPlan.build of this `cu_seqlens`) saves building it in every layer.
+    Raises ValueError for a wrong `cu_seqlens` and a plan of another row.
     """
-    borders = offsets(cu_seqlens, x_TC.shape[0])
-    y_TC = ShortConv.apply(x_TC, weight_C4, initial_tail, borders)
-    return (y_TC, final_tails(x_TC, borders, initial_tail)) if return_tail else y_TC
+    T = x_TC.shape[0]
+    if plan is None:
+        plan = TapPlan.build(cu_seqlens, T, x_TC.device)
+    elif plan.tokens != T:
+        raise ValueError(f"the plan was built for {plan.tokens} tokens and the row has {T}; build it from this row")
+    y_TC = ShortConv.apply(x_TC, weight_C4, initial_tail, plan)
+    return (y_TC, final_tails(x_TC, plan.borders, initial_tail)) if return_tail else y_TC
