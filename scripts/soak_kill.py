@@ -1,16 +1,20 @@
-"""Kills a training run again and again and compares what it wrote with a run that nobody touched.
+"""Kills a training run and its worker processes again and again; compares what it wrote with an undisturbed run's.
 
-    python scripts/soak_kill.py RUN.yaml --out DIR --kills 50 [--seed 0] [--whole DIR] [--report FILE]
+    python scripts/soak_kill.py RUN.yaml --out DIR --kills 50 [--seed 0] [--whole DIR] [--set K=V] [--report FILE]
 
 First the run goes through once, undisturbed; `--whole` gives the folder of one that did. Then it is started again and
-again in a second folder and ended by SIGKILL: at random wall-clock times, in the middle of a checkpoint, and at a
-change of stage, in turn. When it is through, its `metrics.jsonl` must equal the first one's line for line apart from
-`time`. Exit code 1 when it does not.
+again in a second folder and ended by SIGKILL: at random wall-clock times, in the middle of a checkpoint, at a change of
+stage, and, without ending the run, one of the processes that decode pictures, in turn. No process of a killed run may
+outlive it. When it is through, `metrics.jsonl` and `skipped.jsonl` must equal the first run's line for line apart from
+`time`. Exit code 1 when they do not.
 """
 
 import argparse
+import contextlib
 import json
+import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -20,7 +24,8 @@ from pathlib import Path
 
 POLL = 0.002  # seconds
 ALONE = 10.0  # seconds that a run is taken to last when it was not seen
-WAYS = ("random", "checkpoint", "stage")
+ORPHANS = 10.0  # seconds that processes of a killed run may take to end
+WAYS = ("random", "checkpoint", "stage", "worker")
 
 
 @dataclass
@@ -39,16 +44,19 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--whole", type=Path, help="the folder of the same run, finished and never disturbed")
+    parser.add_argument("--set", action="append", default=[], dest="changes", help="handed to trivium train")
     parser.add_argument("--report", type=Path)
     given = parser.parse_args()
     whole, broken = given.whole or given.out / "whole", given.out / "killed"
     began = time.monotonic()
     if given.whole is None:
-        finish(given.run, whole)
+        finish(given.run, whole, given.changes)
     alone = time.monotonic() - began if given.whole is None else ALONE
-    kills = soak(given.run, broken, given.kills, random.Random(given.seed), alone)
-    finish(given.run, broken)
-    difference = compare(whole / "metrics.jsonl", broken / "metrics.jsonl")
+    kills = soak(given.run, broken, given.kills, random.Random(given.seed), alone, given.changes)
+    finish(given.run, broken, given.changes)
+    difference = None
+    for name in ("metrics.jsonl", "skipped.jsonl"):
+        difference = difference or compare(whole / name, broken / name)
     facts = {
         "equal": difference is None,
         "difference": difference,
@@ -64,26 +72,80 @@ def main() -> int:
     return 0 if difference is None else 1
 
 
-def soak(run: Path, out: Path, kills: int, dice: random.Random, alone: float) -> list[Kill]:
+def soak(run: Path, out: Path, kills: int, dice: random.Random, alone: float, changes: list[str]) -> list[Kill]:
     """Starts and kills until `kills` kills hit a living process; a run that came through is begun anew."""
     done: list[Kill] = []
+    process = start(run, out, changes)
     while len(done) < kills:
         way = WAYS[len(done) % len(WAYS)]
         delay = dice.uniform(0.1, max(1.0, alone * 0.6))
-        process = start(run, out)
         began = time.monotonic()
         ready = AIMS[way](out, delay, began)
-        while process.poll() is None and not ready():
+        while process.poll() is None and not (ready() and (way != "worker" or decoders(process.pid))):
             time.sleep(POLL)
         if process.poll() is not None:
             if process.returncode:
                 raise SystemExit(f"the run ended with exit code {process.returncode} after {len(done)} kills")
             forget(out)  # it came through before the aim was met: begin again
+            process = start(run, out, changes)
             continue
-        process.kill()
-        process.wait()
+        if way == "worker":
+            victims = decoders(process.pid)
+            if not victims:  # ended since
+                continue
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(dice.choice(victims), signal.SIGKILL)  # the run goes on with a new one
+        else:
+            workers = below(process.pid)
+            process.kill()
+            process.wait()
+            refuse_orphans(workers)
         done.append(Kill(way, round(time.monotonic() - began, 3), last_step(out / "metrics.jsonl")))
+        if way != "worker" and len(done) < kills:
+            process = start(run, out, changes)
+    if process.poll() is None and process.wait():
+        raise SystemExit(f"the run ended with exit code {process.returncode} after its last kill")
     return done
+
+
+def below(pid: int) -> list[int]:
+    """All processes under `pid`, nearest first."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            near = [int(word) for word in task.read_text().split()]
+        except OSError:  # ended meanwhile
+            continue
+        found += near
+        for child in near:
+            found += below(child)
+    return found
+
+
+def decoders(pid: int) -> list[int]:
+    """Those of them that decode pictures."""
+    found = []
+    for child in below(pid):
+        with contextlib.suppress(OSError):
+            if b"trivium.data.guard" in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.append(child)
+    return found
+
+
+def refuse_orphans(pids: list[int]) -> None:
+    """Waits until all of a killed run's processes have ended, for a while."""
+    until = time.monotonic() + ORPHANS
+    while alive := [pid for pid in pids if running(pid)]:
+        if time.monotonic() > until:
+            raise SystemExit(f"processes {alive} outlive the run that was killed")
+        time.sleep(0.02)
+
+
+def running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def at_random(out: Path, delay: float, began: float) -> Callable[[], bool]:
@@ -124,17 +186,18 @@ def at_stage_change(out: Path, delay: float, began: float) -> Callable[[], bool]
     return ready
 
 
-AIMS = {"random": at_random, "checkpoint": in_checkpoint, "stage": at_stage_change}
+AIMS = {"random": at_random, "checkpoint": in_checkpoint, "stage": at_stage_change, "worker": at_random}
 
 
-def start(run: Path, out: Path) -> subprocess.Popen[bytes]:
+def start(run: Path, out: Path, changes: list[str]) -> subprocess.Popen[bytes]:
     """The command that a user gives, its output thrown away."""
     command = [sys.executable, "-m", "trivium", "train", str(run), "--out", str(out)]
+    command += [word for change in changes for word in ("--set", change)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def finish(run: Path, out: Path) -> None:
-    code = start(run, out).wait()
+def finish(run: Path, out: Path, changes: list[str]) -> None:
+    code = start(run, out, changes).wait()
     if code:
         raise SystemExit(f"the run into {out} ended with exit code {code}; run it by hand to see why")
 
