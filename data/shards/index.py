@@ -51,35 +51,6 @@ class Index(Strict, frozen=True, kw_only=True):
     member_size: list[Count]
     crc32: list[Count]
 
-    def broken(self) -> str:
-        """Why the columns can't be right, or an empty string."""
-        columns: list[list[int] | list[str]] = [self.offset, self.size, self.sha256, self.tokens, self.patches]
-        columns += [self.images, self.cluster, self.source_id, self.license, self.language, self.members]
-        if any(len(column) != len(self.id) for column in columns):
-            return "its record columns differ in length"
-        if any(len(c) != sum(self.members) for c in (self.field, self.member_offset, self.member_size, self.crc32)):
-            return "its member columns differ in length"
-        if not all(map(names.ID.fullmatch, self.id)) or any(map(str.__ge__, self.id, self.id[1:])):
-            return "its ids are not ids, or not sorted"
-        for field in set(self.field):
-            if field != names.JSON:
-                try:
-                    names.check_field(field)
-                except ShardError as error:
-                    return str(error)
-        return self._spans()
-
-    def _spans(self) -> str:
-        start, size = np.array(self.offset, np.int64), np.array(self.size, np.int64)
-        stop = start + size
-        if (start[1:] < stop[:-1]).any() or (len(stop) and stop[-1] > self.bytes):
-            return "a record lies outside the tar or in another record"
-        owner = np.repeat(np.arange(len(self.id)), self.members)
-        inner, length = np.array(self.member_offset, np.int64), np.array(self.member_size, np.int64)
-        if (inner < start[owner]).any() or (inner + length > stop[owner]).any():
-            return "a member lies outside its record"
-        return ""
-
 
 def encode(index: Index) -> bytes:
     """Canonical bytes: sorted keys, one line."""
@@ -107,16 +78,13 @@ def read_raw(folder: Place, info: ShardInfo) -> bytes:
     return payload
 
 
-def read_index(folder: Place, info: ShardInfo, payload: bytes | None = None) -> Index:
-    """The index of one shard. Raises ShardError when it is missing, damaged, or not the manifest's."""
-    path = index_path(folder, info)
-    index = parse(read_raw(folder, info) if payload is None else payload, Index, path, INDEX_FORMAT, INDEX_VERSION)
-    reason = index.broken()
-    if not reason and len(index.id) != info.records:
-        reason = f"it lists {len(index.id)} records and the manifest {info.records}"
-    if reason:
-        raise ShardError(f"{path}: {reason}; build the set again")
-    return index
+def read_index(folder: Place, info: ShardInfo) -> Index:
+    """The index of one shard, every column. Raises ShardError when it is missing, damaged, or not the manifest's."""
+    from trivium.data.shards.columns import columns_of
+
+    payload, path = read_raw(folder, info), index_path(folder, info)
+    columns_of(payload, info, path)
+    return parse(payload, Index, path, INDEX_FORMAT, INDEX_VERSION)
 
 
 def sums_of(index: Index) -> dict[str, Any]:

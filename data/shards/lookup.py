@@ -5,6 +5,7 @@ beginning of an id, the raw bytes of the indexes are searched and only those tha
 """
 
 import msgspec
+import numpy as np
 
 from trivium.data.shards import names
 from trivium.data.shards.address import Place
@@ -60,7 +61,10 @@ def open_at(head: Headed, info: ShardInfo, key: str) -> tuple[ShardSet, int]:
     """The set with that one shard alone, and the record's number in it."""
     only = msgspec.structs.replace(head.manifest, shards=(info,))
     shards = ShardSet.part(head.folder, only, head.digest)
-    return shards, shards.find(key)
+    number = int(np.searchsorted(shards.entries.id, key))
+    if number == len(shards) or shards.entries.id[number] != key:
+        raise ShardError(f"{head.folder}: {info.name} holds no record {key}")
+    return shards, number
 
 
 def open_first(head: Head, records: int) -> ShardSet:

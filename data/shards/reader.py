@@ -18,7 +18,7 @@ from trivium.data import records
 from trivium.data.records import Document
 from trivium.data.shards import names
 from trivium.data.shards.address import Patience, Place, place
-from trivium.data.shards.index import Index, read_index
+from trivium.data.shards.columns import Columns, read_columns
 from trivium.data.shards.manifest import Manifest, read_manifest
 from trivium.data.shards.storage import Blob, RemoteBlob, open_blob, read_file, sizes_in
 from trivium.data.stage import Drop
@@ -56,18 +56,18 @@ class ShardSet:
     `folder` is a local path or an address. Threads may share one; it crosses to other processes without its handles.
     """
 
-    def __init__(self, folder: Place, manifest: Manifest, digest: str, indexes: list[Index]) -> None:
+    def __init__(self, folder: Place, manifest: Manifest, digest: str, indexes: list[Columns]) -> None:
         self.folder, self.manifest, self.digest = folder, manifest, digest
         self.entries = _entries(indexes)
         self._blobs = [open_blob(folder / names.SHARDS / info.name) for info in manifest.shards]
-        counts = np.array([n for index in indexes for n in index.members], np.int64)
-        self._first = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        self._field = [field for index in indexes for field in index.field]
-        self._offset = np.array([n for index in indexes for n in index.member_offset], np.int64)
-        self._size = np.array([n for index in indexes for n in index.member_size], np.int64)
-        self._crc32 = np.array([n for index in indexes for n in index.crc32], np.int64)
+        self._first = np.concatenate([np.zeros(1, np.int64), np.cumsum(_joined(indexes, "members"))])
+        self._fields = sorted({field for index in indexes for field in index.fields})
+        number = {field: at for at, field in enumerate(self._fields)}
+        codes = [np.array([number[field] for field in index.fields], np.int64)[index.field] for index in indexes]
+        self._field = np.concatenate([np.zeros(0, np.int64), *codes])
+        self._offset, self._size = _joined(indexes, "member_offset"), _joined(indexes, "member_size")
+        self._crc32 = _joined(indexes, "crc32")
         self.faults: dict[str, str] = {}  # by tar: why its length is wrong
-        self._by_id: dict[str, int] | None = None
         self._suspects: dict[int, str] = {}
 
     @classmethod
@@ -87,7 +87,7 @@ class ShardSet:
         """The set with only those shards that `manifest` still lists. Raises as `open` does."""
         indexes = []
         for info in manifest.shards:
-            index = read_index(folder, info)
+            index = read_columns(folder, info)
             if index.bytes != info.bytes:
                 raise ShardError(
                     f"{folder / names.SHARDS / info.name}: its index says {index.bytes} bytes and the manifest "
@@ -115,7 +115,7 @@ class ShardSet:
             at = int(self._offset[member]) - start
             payload = whole[at : at + int(self._size[member])]
             sound = zlib.crc32(payload) == self._crc32[member]
-            media[self._field[member]] = payload if sound else self._payload(record, member)
+            media[self._fields[self._field[member]]] = payload if sound else self._payload(record, member)
         try:
             return records.decode(media.pop(names.JSON)), media
         except (KeyError, ShardError) as error:
@@ -137,31 +137,33 @@ class ShardSet:
     def read_media(self, record: int, name: str) -> bytes:
         """The bytes of one member. Raises ShardError when the record has none of that name."""
         for member in range(self._first[record], self._first[record + 1]):
-            if self._field[member] == name:
+            if self._fields[self._field[member]] == name:
                 return self._payload(record, member)
         raise ShardError(f"{self._where(record)}: no member {name!r}; it has {', '.join(self.members(record))}")
 
     def members(self, record: int) -> dict[str, int]:
         """Sizes in bytes by member name."""
         span = range(self._first[record], self._first[record + 1])
-        return {self._field[member]: int(self._size[member]) for member in span}
+        return {self._fields[self._field[member]]: int(self._size[member]) for member in span}
 
     def checksums(self, record: int) -> dict[str, tuple[int, int]]:
         """Size in bytes and CRC by member name, as the index has them."""
         span = range(self._first[record], self._first[record + 1])
-        return {self._field[member]: (int(self._size[member]), int(self._crc32[member])) for member in span}
+        return {
+            self._fields[self._field[member]]: (int(self._size[member]), int(self._crc32[member])) for member in span
+        }
 
     def find(self, key: str) -> int:
-        """Record number of an id, a source_id, or a prefix that fits only one. Raises ShardError."""
-        if self._by_id is None:
-            self._by_id = {str(s): i for i, s in enumerate(self.entries.source_id)}
-            self._by_id |= {str(s): i for i, s in enumerate(self.entries.id)}
-        if key in self._by_id:
-            return self._by_id[key]
-        found = {number for name, number in self._by_id.items() if key and name.startswith(key)}
+        """Record number of an id, a source_id of one record, or a prefix that fits only one. Raises ShardError."""
+        columns = (self.entries.id, self.entries.source_id)
+        found = np.flatnonzero(columns[0] == key)
+        if not len(found):
+            found = np.flatnonzero(columns[1] == key)
+        if not len(found) and key:
+            found = np.flatnonzero(np.char.startswith(columns[0], key) | np.char.startswith(columns[1], key))
         if len(found) == 1:
-            return found.pop()
-        what = f"begins {len(found)} ids: give more characters" if found else "is no id or source_id here"
+            return int(found[0])
+        what = f"begins {len(found)} ids: give more characters" if len(found) else "is no id or source_id here"
         raise ShardError(f"{self.folder}: {key!r} {what}; `trivium shards ls --records {self.folder}` lists them")
 
     def rejects(self) -> Iterator[Drop]:
@@ -197,8 +199,8 @@ class ShardSet:
             if zlib.crc32(payload) == self._crc32[member]:
                 return payload
         raise ShardError(
-            f"{self._where(record)}: member {self._field[member]!r} at byte {offset} was changed since it was "
-            f"written (CRC differs); {self._suspect(int(self.entries.shard[record]))}"
+            f"{self._where(record)}: member {self._fields[self._field[member]]!r} at byte {offset} was changed since "
+            f"it was written (CRC differs); {self._suspect(int(self.entries.shard[record]))}"
         )
 
     def _suspect(self, shard: int) -> str:
@@ -260,21 +262,24 @@ def parse_rejects(path: Place) -> Iterator[Drop]:
             raise ShardError(f"{path}:{number}: no reject record ({error}); build the set again") from None
 
 
-def _entries(indexes: list[Index]) -> Entries:
-    def numbers(name: str) -> NDArray[np.int64]:
-        return np.array([value for index in indexes for value in getattr(index, name)], np.int64)
+def _joined(indexes: list[Columns], name: str) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(0, np.int64), *(getattr(index, name) for index in indexes)])
 
+
+def _entries(indexes: list[Columns]) -> Entries:
     def strings(name: str) -> NDArray[np.str_]:
-        return np.array([value for index in indexes for value in getattr(index, name)], np.str_)
+        held = [getattr(index, name) for index in indexes]
+        return np.concatenate(held) if held else np.array([], np.str_)
 
+    counts = [len(index.id) for index in indexes]
     return Entries(
         id=strings("id"),
-        shard=np.array([number for number, index in enumerate(indexes) for _ in index.id], np.int64),
-        offset=numbers("offset"),
-        size=numbers("size"),
-        tokens=numbers("tokens"),
-        patches=numbers("patches"),
-        images=numbers("images"),
+        shard=np.repeat(np.arange(len(indexes), dtype=np.int64), counts),
+        offset=_joined(indexes, "offset"),
+        size=_joined(indexes, "size"),
+        tokens=_joined(indexes, "tokens"),
+        patches=_joined(indexes, "patches"),
+        images=_joined(indexes, "images"),
         cluster=strings("cluster"),
         source_id=strings("source_id"),
         license=strings("license"),
