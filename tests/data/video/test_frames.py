@@ -96,18 +96,15 @@ def test_overwritten_bytes_are_noticed():
             assert np.abs(seen(frame) - pixels(round(frame.seconds * 25), 120, 160, 120)).mean() < 10
 
 
-@given(at=st.floats(0.3, 0.7), seed=st.integers(0, 3))
-def test_smeared_frames_never_pass_for_good_ones(at, seed):
+@pytest.mark.parametrize("at", [0.4, 0.5, 0.6])
+def test_smeared_frames_never_pass_for_good_ones(at):
     """decord conceals such damage and reports success; the second decoder stops at it."""
-    payload = bytearray(ONE_KEY_FRAME)
+    payload = bytearray(clip(frames=60, gop=60, codec="mpeg4"))
     start = int(len(payload) * at)
-    payload[start : start + 60] = np.random.default_rng(seed).bytes(60)
+    payload[start : start + 60] = np.random.default_rng(0).bytes(60)
     found = strip(bytes(payload), 4, 160)
     assert found.decoder == "PyAV"
     assert "decoding stops after" in found.notes[-1]
-
-
-ONE_KEY_FRAME = clip(frames=60, gop=60, codec="mpeg4")
 
 
 @pytest.mark.parametrize(
