@@ -5,6 +5,7 @@ standard output is one.
 """
 
 import io
+import os
 import sys
 from typing import Any
 
@@ -30,7 +31,10 @@ def picture(payload: bytes, columns: int) -> tuple[RenderableType, bool]:
 
 def _graphics() -> Any:
     """The renderable for pixels that this terminal understands, or None."""
-    if sys.__stdout__ is None or not sys.__stdout__.isatty():
+    try:
+        if sys.__stdout__ is None or 0 in os.get_terminal_size(sys.__stdout__.fileno()):
+            return None  # a terminal that does not know its size can't be told where a picture ends
+    except OSError:  # no terminal
         return None
     try:
         from textual_image.renderable import Image, SixelImage, TGPImage

@@ -1,0 +1,276 @@
+"""`trivium shards` on folders of sets, sound and damaged: what is listed, found, dropped and drawn; exit codes."""
+
+import fcntl
+import io
+import json
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import msgspec
+import PIL.Image
+import pytest
+from typer.testing import CliRunner
+
+from trivium.cli import app
+from trivium.data.records import Document, Image, Lineage, Meta, Step, Text, finish, source_id
+from trivium.data.shards import Manifest, ShardSet, write_set
+from trivium.data.stage import Drop
+from trivium.errors import InputError, ShardError, UsageError
+
+
+def make(corpus, number, *, license="MIT", text=None):
+    address = f"https://{corpus}.org/{number}"
+    meta = Meta(
+        source_id=source_id(corpus, address),
+        corpus=corpus,
+        domain="d",
+        source=f"{corpus}-pages",
+        address=address,
+        license=license,
+        language="en",
+        title=f"Page \x1b[31m{number}",
+        lineage=Lineage(recipe="r" * 64, source_sha256="5" * 64, steps=(Step(name="extract", version=3),)),
+    )
+    words = f"{corpus} page {number} speaks of number{number}. " * 20 if text is None else text
+    return finish(Document(segments=(Text(text=words),), meta=meta), {}), {}
+
+
+@pytest.fixture
+def sets(tmp_path):
+    """Two corpora of 30 and 8 records in several shards."""
+    recipe = {"sources": [{"name": "plants-pages", "kind": "files", "path": "/raw/plants"}]}
+    plants = Manifest(corpus="plants", domain="d", recipe="0" * 64, resolved=recipe)
+    records = [make("plants", n, license=("MIT", "GPL-3.0")[n % 2]) for n in range(30)]
+    write_set(tmp_path / "sets" / "plants", records, plants, target_bytes=12_000)
+    stones = msgspec.structs.replace(plants, corpus="stones", resolved={})
+    write_set(tmp_path / "sets" / "stones", [make("stones", n) for n in range(8)], stones, target_bytes=5_000)
+    return tmp_path / "sets"
+
+
+def run(*arguments, code=0):
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == code, (done.output, done.exception)
+    return done
+
+
+def facts(*arguments, code=0):
+    return json.loads(run(*arguments, "--json", code=code).stdout)
+
+
+def fails(kind, match, *arguments):
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert isinstance(done.exception, kind), (done.output, done.exception)
+    assert re.search(match, str(done.exception)), done.exception
+    return done.exception.exit_code
+
+
+def test_one_damaged_tar_does_not_hide_the_rest(sets, damage):
+    tar = damage.tar_of(sets / "plants", 1)
+    damage.cut(tar)
+    done = run("shards", "ls", sets, code=1)
+    assert "plants" in done.stdout
+    assert "stones" in done.stdout
+    assert f"damaged: {tar}: " in done.stderr.replace("\n", "")
+    both = facts("shards", "stat", sets, code=1)
+    assert [one["records"] for one in both["sets"]] == [30, 8]
+    assert [len(one["faults"]) for one in both["sets"]] == [1, 0]
+    rows = facts("shards", "ls", sets, "--records", code=1)
+    assert 8 < len(rows) < 38
+
+
+def test_one_damaged_manifest_does_not_hide_the_other_sets(sets):
+    (sets / "plants" / "manifest.json").write_text("{")
+    listed = facts("shards", "ls", sets, code=1)
+    assert listed[0]["corpus"] == "stones"
+    assert "damaged" in listed[1]["damaged"]
+    assert facts("shards", "stat", sets, code=1)["damaged"][0]["path"].endswith("plants")
+
+
+def test_stat_reads_no_index(sets, damage):
+    for path in sets.rglob("*.idx.json"):
+        path.write_bytes(b"")
+    shown = facts("shards", "stat", sets / "plants")["sets"][0]
+    assert shown["licences"] == {
+        "GPL-3.0": {"records": 15, "tokens": 0, "patches": 0},
+        "MIT": {"records": 15, "tokens": 0, "patches": 0},
+    }
+    assert sum(shown["histogram"]["records"]) == 30
+    assert "2,048" in run("shards", "stat", sets / "plants").stdout
+
+
+def test_show_searches_all_sets_below_a_folder(sets):
+    shards = ShardSet.open(sets / "stones")
+    key = str(shards.entries.id[3])
+    found = facts("shards", "show", sets, key)
+    assert found["set"] == str(sets / "stones")
+    assert found["document"]["id"] == key
+    plants = ShardSet.open(sets / "plants")
+    shown = facts("shards", "show", sets, str(plants.entries.source_id[0]))
+    assert shown["lineage"]["source"] == {"name": "plants-pages", "kind": "files", "path": "/raw/plants"}
+    assert shown["lineage"]["sha256"] == "5" * 64
+    text = run("shards", "show", sets, str(plants.entries.id[0])).stdout
+    for part in ("step extract v3", "path: /raw/plants", "at https://plants.org/", "sha256 5555"):
+        assert part in text
+    assert "\x1b[31m" not in text
+    assert fails(ShardError, r"is no id or source_id in 2 sets; .*ls --records", "shards", "show", sets, "zzz") == 1
+    assert fails(ShardError, "give more characters", "shards", "show", sets, key[:1]) == 1
+
+
+def test_verify_tells_damage_from_what_is_no_set(sets, tmp_path, damage):
+    run("shards", "verify", sets)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "note.txt").write_text("no tar")
+    assert fails(InputError, r"no manifest\.json and no tar", "shards", "verify", tmp_path / "empty") == 2
+    assert fails(InputError, "not a folder or a tar", "shards", "verify", tmp_path / "note.txt") == 2
+    assert fails(InputError, "no such file or folder", "shards", "verify", tmp_path / "none") == 2
+    tar = damage.tar_of(sets / "stones")
+    damage.remove_index(tar)
+    (sets / "stones" / "shards" / "README").write_text("foreign")
+    problems = "\n".join(facts("shards", "verify", sets / "stones", code=1)[0]["problems"])
+    assert f"{tar.name[:-4]}.idx.json: can't be read" in problems
+    assert "README: not in the manifest" in problems
+    (sets / "stones" / "manifest.json").unlink()
+    assert "did not finish" in facts("shards", "verify", sets / "stones", code=1)[0]["problems"][0]
+
+
+def test_diff_says_first_what_is_odd_then_counts_then_lists(sets, tmp_path):
+    found = facts("shards", "diff", sets / "plants", sets / "stones", "--limit", 2, code=1)
+    assert found["notes"] == ["two corpora, 'plants' and 'stones': compared by source_id all the same"]
+    assert found["counts"] == {"added": 8, "gone": 30, "changed": 0}
+    assert [len(found[kind]) for kind in ("added", "gone", "changed")] == [2, 2, 0]
+    lines = run("shards", "diff", sets / "plants", sets / "stones", code=1).stdout.splitlines()
+    assert lines[0].startswith("note: two corpora")
+    assert lines[1] == "different: 30 and 8 records; 8 added, 30 gone, 0 changed"
+    manifest = ShardSet.open(sets / "stones").manifest
+    base = msgspec.structs.replace(manifest, shards=(), licences={}, languages={}, reject_files={})
+    tokenised = msgspec.structs.replace(base, tokenizer="t" * 64)
+    write_set(
+        tmp_path / "b", [(d, {"tokens": b"\1\0\0\0"}) for d, _ in (make("stones", n) for n in range(8))], tokenised
+    )
+    found = facts("shards", "diff", sets / "stones", tmp_path / "b", code=1)
+    assert found["notes"] == ["the second is tokenised and the first is not: every record differs by its tokens"]
+    assert found["counts"] == {"added": 0, "gone": 0, "changed": 8}
+
+
+def test_diff_names_the_stage_that_dropped(sets, tmp_path):
+    records = [make("stones", n) for n in range(8)]
+    drops = [
+        Drop(source_id=d.meta.source_id, source="s", address="a", stage="quality", reason="short")
+        for d, _ in records[:3]
+    ]
+    base = Manifest(corpus="stones", domain="d", recipe="0" * 64)
+    write_set(tmp_path / "b", records[3:], base, target_bytes=5_000, rejects={"quality": drops})
+    found = facts("shards", "diff", sets / "stones", tmp_path / "b", "--limit", 1, code=1)
+    assert found["steps"]["gone"] == {"quality": 3}
+    assert found["gone"][0]["what"] == "rejected there: short"
+
+
+def test_drop_by_licence_with_a_trial_first(sets):
+    arguments = (
+        "shards",
+        "drop",
+        sets / "plants",
+        "--license",
+        "GPL-*",
+        "--reason",
+        "licence withdrawn",
+        "--by",
+        "ann",
+    )
+    before = ShardSet.open(sets / "plants").digest
+    trial = facts(*arguments, "--dry-run")
+    assert (trial["records"], trial["digest"]) == (15, before)
+    done = facts(*arguments)
+    assert done["ids"] == trial["ids"]
+    shown = facts("shards", "stat", sets / "plants")["sets"][0]
+    assert shown["records"] == 15
+    assert shown["takedowns"][0]["reason"] == "licence withdrawn"
+    assert "licence withdrawn" in run("shards", "stat", sets / "plants").stdout
+    run("shards", "verify", sets / "plants")
+    shown = facts("shards", "show", sets, ShardSet.open(sets / "plants").manifest.shards[0].first)
+    assert shown["document"]["meta"]["license"] == "MIT"
+    assert "'GPL-*' fits no record" in run(*arguments, code=1).stderr
+    assert fails(UsageError, "nothing to drop", "shards", "drop", sets / "plants", "--reason", "r") == 2
+    run("shards", "drop", sets / "plants", "--license", "MIT", code=2)
+    assert "would drop 15 records" in run(*arguments[:3], "--license", "MIT", "--reason", "r", "--dry-run").stdout
+
+
+def test_grep_counts_and_lists(sets):
+    found = facts("shards", "grep", r"number(7|11)\b", sets)
+    assert [(one["records"], one["matches"]) for one in found["sets"]] == [(2, 40), (1, 20)]
+    assert {one["found"] for one in found["listed"]} == {"number7", "number11"}
+    assert facts("shards", "grep", r"NUMBER7\b", sets, "-i", "--count")["listed"] == []
+    assert len(facts("shards", "grep", "speaks", sets, "--limit", 3)["listed"]) == 3
+    titles = run("shards", "grep", "Page", sets, "--field", "title", "--limit", 1).stdout
+    assert "Page" in titles
+    assert "\x1b[31m" not in titles
+    assert facts("shards", "grep", "nothing like it", sets, code=1)["listed"] == []
+    assert fails(UsageError, "no regular expression", "shards", "grep", "(", sets) == 2
+    assert fails(UsageError, "did you mean 'license'", "shards", "grep", "x", sets, "--field", "licence") == 2
+
+
+def test_sample_is_the_same_for_a_seed(sets):
+    one = facts("shards", "sample", sets, "--seed", 4, "--count", 3)
+    assert one == facts("shards", "sample", sets, "--seed", 4, "--count", 3)
+    assert len(one) == 6
+    assert one != facts("shards", "sample", sets, "--seed", 5, "--count", 3)
+    assert "speaks of" in run("shards", "sample", sets, "--by", "tokens").stdout
+    assert fails(UsageError, "records or tokens", "shards", "sample", sets, "--by", "luck") == 2
+
+
+@pytest.fixture
+def icon(tmp_path):
+    """A set of one record with one picture."""
+    target = io.BytesIO()
+    PIL.Image.new("RGB", (24, 24), (200, 30, 30)).save(target, "PNG")
+    document, _ = make("icons", 1)
+    segments = (Image(media="i0.png", width=24, height=24, mime="image/png"), *document.segments)
+    media = {"i0.png": target.getvalue()}
+    document = finish(msgspec.structs.replace(document, segments=segments), media)
+    write_set(tmp_path / "icons", [(document, media)], Manifest(corpus="icons", domain="d", recipe=""))
+    return tmp_path / "icons", document.id
+
+
+def in_terminal(arguments, *, sixel, seconds=60):
+    """What a terminal gets that answers the question for its abilities; with sixel (4) or without."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 800, 640))  # rows, columns, pixels
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40"}
+    command = [sys.executable, "-m", "trivium", *map(str, arguments)]
+    child = subprocess.Popen(command, stdin=side, stdout=side, stderr=side, env=environment, start_new_session=True)
+    os.close(side)
+    said, answered, end = b"", 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        ready, _, _ = select.select([main], [], [], 0.1)
+        if ready:
+            try:
+                part = os.read(main, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            said += part
+        asked = said.count(b"\x1b[c")
+        for _ in range(asked - answered):
+            os.write(main, b"\x1b[?62;4c" if sixel else b"\x1b[?62c")
+        answered = asked
+    child.wait(10)
+    os.close(main)
+    return said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sixel", [True, False])
+def test_pictures_are_drawn_as_the_terminal_can(icon, sixel):
+    pytest.importorskip("textual_image")
+    folder, key = icon
+    said = in_terminal(["shards", "show", folder, key], sixel=sixel)
+    assert (b"\x1bP" in said and b"q" in said) == sixel, said[:2000]  # the introducer of sixel data
+    assert ("▀".encode() in said) != sixel
