@@ -1,5 +1,6 @@
 """What every command prints through: facts as JSON on standard output or a rich table, notes on standard error."""
 
+import re
 import sys
 from typing import Any
 
@@ -8,6 +9,29 @@ from rich.console import Console
 
 out = Console()
 err = Console(stderr=True)
+
+# All control characters but tab and newline, and the marks that turn the direction of writing: a terminal obeys them.
+_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """Text of strangers (or of a model) with everything that a terminal would obey written out, as `\\x1b`."""
+    return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def say(text: str, *, raw: bool = False) -> None:
+    """Text of strangers on standard output: exact into a file or a pipe, `printable` on a terminal unless `raw`."""
+    sys.stdout.write((text if raw or not sys.stdout.isatty() else printable(text)) + "\n")
+    sys.stdout.flush()
+
+
+def size(count: float) -> str:
+    """Bytes for people, in decimal units: `5.56 TB`."""
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if count < 999.5 or unit == "TB":
+            return f"{count:,.3g} {unit}" if count < 999.5 else f"{count:,.0f} {unit}"
+        count /= 1000
+    raise AssertionError("the last unit holds everything")
 
 
 def emit_json(facts: Any) -> None:

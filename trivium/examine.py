@@ -22,6 +22,8 @@ _PURPOSES = {
     "cad": "CAD and 3D corpora",
     "web": "web page rendering",
     "video": "video corpora",
+    "remote": "shards and inputs at addresses (s3, gs, http)",
+    "sixel": "pictures inside a terminal that knows sixel",
     "ray": "launching on several machines (not built yet)",
     "dev": "make check, make test",
 }
@@ -39,6 +41,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    python: str
     cores: int
     memory_gb: float
     disk_free_gb: float
@@ -66,6 +69,7 @@ def examine() -> Report:
         sandbox(),
     )
     machine = Machine(
+        python=sys.executable,
         cores=len(os.sched_getaffinity(0)),
         memory_gb=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9,
         disk_free_gb=shutil.disk_usage(Path.cwd()).free / 1e9,
@@ -81,7 +85,7 @@ def _python() -> Check:
     return Check(
         name="python",
         state="ok" if fits else "broken",
-        found=f"{found} ({sys.executable})",
+        found=found,
         purpose="everything (3.11 or 3.12)",
         required=True,
         cure="" if fits else "make setup PYTHON=/path/to/python3.12",
@@ -95,7 +99,7 @@ def _extra(extra: str, names: list[str]) -> Check:
             versions.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
             missing.append(name)
-    found = f"without {', '.join(missing)}" if missing else f"{len(versions)} packages"
+    found = f"without {', '.join(missing)}" if missing else f"{len(versions)} package{'s' * (len(versions) != 1)}"
     if missing and not versions:
         found = "none of its packages"
     return Check(

@@ -47,9 +47,12 @@ class Source(Strict, kw_only=True, tag_field="kind"):
         if not root.exists():
             name = self.inputs or "NAME"
             hint = "" if self.inputs else " (names: trivium inputs list)"
+            relative = (
+                "" if Path(self.path).expanduser().is_absolute() else f" (path {self.path}, relative to the recipe)"
+            )
             raise InputError(
-                f"source {self.name!r}: {root} does not exist; bring it with `trivium inputs fetch {name}`{hint} or "
-                "mend `path` in the recipe"
+                f"source {self.name!r}: {root.resolve()} does not exist{relative}; bring it with "
+                f"`trivium inputs fetch {name}`{hint} or mend `path` in the recipe"
             )
 
     def places(self, base: Path) -> Iterator[Place]:

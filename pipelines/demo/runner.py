@@ -18,7 +18,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.rule import Rule
 
 import trivium
-from trivium.console import err, note
+from trivium.console import err, note, printable
 from trivium.errors import InputError, TriviumError
 from trivium.pipelines.demo.ledger import Ledger
 from trivium.pipelines.demo.page import write_page
@@ -135,9 +135,10 @@ def _head(step: Step, number: str) -> None:
 
 
 def _show(ran: _Ran) -> None:
-    """What a step printed, each stream to its own; the steps' own processes wrote it, so it goes out as it is."""
-    for stream, text in ((sys.stderr, ran.err), (sys.stdout, ran.out)):
-        stream.write(text.decode(errors="replace"))
+    """What a step printed, each stream to its own; what a model wrote may hold commands to a terminal."""
+    for stream, output in ((sys.stderr, ran.err), (sys.stdout, ran.out)):
+        text = output.decode(errors="replace")
+        stream.write(printable(text) if stream.isatty() else text)
         stream.flush()
 
 

@@ -45,6 +45,7 @@ def _print(report: "Report") -> None:
     gpus = ", ".join(machine.gpus) or "no GPU"
     memory, disk = f"{machine.memory_gb:.1f} GB memory", f"{machine.disk_free_gb:.1f} GB free here"
     out.print(f"{machine.cores} cores, {memory}, {disk}, {gpus}", markup=False, highlight=False)
+    out.print(f"python: {machine.python}", markup=False, highlight=False, soft_wrap=True)
     for check in report.checks:
         if check.cure:
             # Never wrapped: a command is there to be copied.

@@ -35,7 +35,10 @@ def list_inputs(list_file: ListFile = None, cache: Cache = None, as_json: AsJson
         rows = {name: {**msgspec.to_builtins(spec), "cached": cached[name]} for name, spec in inputs.items()}
         emit_json({"cache": str(folder), "inputs": rows})
         return
-    table = Table("name", "client", "MB", "licence", "what", "cached", title=f"inputs (cache: {folder})")
+    table = Table(title=f"inputs (cache: {folder})")
+    table.add_column("name", no_wrap=True, overflow="fold")  # what `fetch` wants: never cut short
+    for column in ("client", "MB", "licence", "what", "cached"):
+        table.add_column(column, overflow="fold")
     for name, spec in inputs.items():
         mark = "yes" if cached[name] else ""
         table.add_row(name, spec.client, f"{spec.bytes / 1e6:.1f}", spec.license, spec.about, mark)

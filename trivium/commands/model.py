@@ -54,6 +54,7 @@ def _print(preset: str, sizes: "Sizes") -> None:
     from rich.table import Table
 
     from trivium.console import out
+    from trivium.console import size as readable
 
     table = Table("layers", "mixer", "channels", "block", title=f"{preset}: layers")
     table.add_column("parameters a layer", justify="right")
@@ -82,10 +83,10 @@ def _print(preset: str, sizes: "Sizes") -> None:
         flops.add_row(f"{row.context:,}", *(f"{getattr(row, column) / scale:,.4g}" for column in columns))
     out.print(flops)
 
-    memory = Table("memory", title=f"{preset}: bytes without activations")
-    memory.add_column("bytes", justify="right")
+    memory = Table("memory", title=f"{preset}: memory without activations")
+    memory.add_column("size", justify="right")
     for name in sizes.memory.__dataclass_fields__:
-        memory.add_row(name.replace("_", " "), f"{getattr(sizes.memory, name):,}")
+        memory.add_row(name.replace("_", " "), readable(getattr(sizes.memory, name)))
     out.print(memory)
     for name, text in _CONVENTIONS.items():
         out.print(f"{name}: {text}", highlight=False)

@@ -149,7 +149,7 @@ def tokenize(
     options = parse_options(beam or [], verbose=verbose)
     with quiet(verbose):
         from trivium.pipelines.tokenize_job import tokenize_set
-    done = []
+    done, lost = [], []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:
         for folder in find_sets([source]):
@@ -159,7 +159,7 @@ def tokenize(
             def tell(name: str, finished: int, total: int, task: Any = task, label: str = folder.name) -> None:
                 bar.update(task, description=f"{label}: {name}", completed=finished, total=total)
 
-            tokenize_set(
+            manifest = tokenize_set(
                 folder,
                 place,
                 tokenizer,
@@ -170,12 +170,16 @@ def tokenize(
                 progress=tell,
             )
             done.append(summarize(ShardSet.open(place)))
+            funnel = manifest.funnel[-1]
+            lost.extend(f"{place}: {reason} {count:,} of {funnel.input:,}" for reason, count in funnel.dropped.items())
     if as_json:
         emit_json(done)
         return
     from trivium.commands import shards_view as view
 
     out.print(view.sets_table(done))
+    for line in lost:
+        note(f"refused, {line}; each with its reason in rejects/tokenize.jsonl")
 
 
 def register(app: typer.Typer) -> None:

@@ -35,7 +35,7 @@ def train(run: RunFile, out: Out, changes: Set = None, as_json: AsJson = False) 
 
 def sample(
     source: Annotated[Path, typer.Argument(help="A run folder or one checkpoint folder.", metavar="RUN_OR_CHECKPOINT")],
-    prompt: Annotated[str, typer.Option(help="Text to go on from.")] = "",
+    prompt: Annotated[str | None, typer.Option(help="Text to go on from.")] = None,
     image: Annotated[Path | None, typer.Option(help="A picture (png, jpg, …) to write code for.")] = None,
     held_out: Annotated[
         str | None, typer.Option("--held-out", metavar="CORPUS", help="Show it held-out pictures of this corpus.")
@@ -47,14 +47,15 @@ def sample(
     top_p: Annotated[float, typer.Option(help="Draw from the likeliest tokens of this mass.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
     tokenizer: Annotated[Path | None, typer.Option(help="Where the run folder holds none.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Send control characters to a terminal as they are.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Writes text after a prompt, or code after a picture, from a trained checkpoint."""
-    from trivium.console import emit_json, note
+    from trivium.console import emit_json, note, say
     from trivium.errors import InputError, UsageError
     from trivium.pipelines.train.sample import Sampling, facts, load_writer
 
-    if held_out is not None and (prompt or image is not None):
+    if held_out is not None and (prompt is not None or image is not None):
         raise UsageError("--held-out brings its own pictures; leave --prompt and --image out")
     picture = None
     if image is not None:
@@ -66,16 +67,18 @@ def sample(
     writer = load_writer(source, tokenizer=tokenizer)
     writer.settle_threads()
     if held_out is not None:
-        _sample_held_out(source, writer, held_out, count, save, sampling, as_json)
+        _sample_held_out(source, writer, held_out, count, save, sampling, as_json, raw)
         return
+    if prompt is None and picture is None:
+        note('no --prompt and no --image: the model begins a document of its own (--prompt "" says the same)')
     try:
-        drawn = writer.write(prompt, picture, sampling)
+        drawn = writer.write(prompt or "", picture, sampling)
     except InputError as error:
         raise InputError(f"--image {image}: {error}") from None
     if as_json:
         emit_json(facts(drawn, writer.step))
         return
-    typer.echo(prompt + drawn.text)
+    say((prompt or "") + drawn.text, raw=raw)
     how = "the document ended" if drawn.ended else "stopped at --tokens"
     rate = f"{drawn.tokens_per_second:.0f} tok/s"
     note(f"step {writer.step}: {drawn.tokens} tokens, {rate}, temperature {temperature:g}, {how}")
@@ -89,6 +92,7 @@ def _sample_held_out(
     save: Path | None,
     sampling: "Sampling",
     as_json: bool,
+    raw: bool,
 ) -> None:
     """Held-out pictures with the code that drew them beside what the model writes."""
     from tempfile import TemporaryDirectory
@@ -96,7 +100,7 @@ def _sample_held_out(
     from rich.markup import escape
     from rich.table import Table
 
-    from trivium.console import emit_json, note, out
+    from trivium.console import emit_json, note, out, printable
     from trivium.pipelines.train.pairs import held_out_pairs, save_pairs
 
     with TemporaryDirectory() as beside:
@@ -106,7 +110,8 @@ def _sample_held_out(
         return
     table = Table("held-out code", "written after its picture", title=f"{corpus}, step {writer.step}", show_lines=True)
     for fact in facts:
-        table.add_row(escape(fact["truth"]), escape(fact["written"]))
+        cells = (fact[key] if raw else printable(fact[key]) for key in ("truth", "written"))
+        table.add_row(*map(escape, cells))
     out.print(table)
     if save is not None:
         note(f"pictures and drawings: {save}")

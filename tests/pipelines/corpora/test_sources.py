@@ -94,10 +94,14 @@ def test_large_and_empty_pages_are_rejected(tmp_path):
 
 
 def test_a_missing_input_names_the_cure(tmp_path):
-    source = HtmlFolder(name="s", path="nowhere", license="l", inputs="python3.11-doc")
-    with pytest.raises(InputError, match=r"nowhere does not exist; .*trivium inputs fetch python3.11-doc") as caught:
-        source.check(tmp_path)
+    source = HtmlFolder(name="s", path="../up/./nowhere", license="l", inputs="python3.11-doc")
+    with pytest.raises(InputError, match=r"trivium inputs fetch python3.11-doc") as caught:
+        source.check(tmp_path / "recipes")
+    where = f"{tmp_path}/up/nowhere does not exist (path ../up/./nowhere, relative to the recipe)"
+    assert where in str(caught.value)
     assert caught.value.exit_code == 2
+    with pytest.raises(InputError, match=f"{tmp_path}/gone does not exist; bring it"):
+        HtmlFolder(name="s", path=str(tmp_path / "gone"), license="l").check(tmp_path / "recipes")
     with pytest.raises(InputError, match="holds no file ending in"):
         list(HtmlFolder(name="s", path=".", license="l").places(tmp_path))
 

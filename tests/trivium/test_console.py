@@ -1,0 +1,54 @@
+"""What goes to a terminal obeys us, not the text; what goes into a file is exact."""
+
+import io
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivium.console import printable, say, size
+
+HOSTILE = "a\x1b[2J\x07\tb\nc\r\x9b1m\u202ed\x00"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_controls_are_written_out_and_the_rest_stays() -> None:
+    assert printable(HOSTILE) == "a\\x1b[2J\\x07\tb\nc\\r\\x9b1m\\u202ed\\x00"
+    assert printable("straße 数 👩‍👩‍👧 \\x1b") == "straße 数 👩‍👩‍👧 \\x1b"
+
+
+@given(st.text())
+def test_no_control_character_is_left(text: str) -> None:
+    shown = printable(text)
+    assert all(char in "\t\n" or not (ord(char) < 32 or 127 <= ord(char) < 160) for char in shown)
+    assert printable(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("stream", "raw", "exact"), [(Terminal, False, False), (Terminal, True, True), (io.StringIO, False, True)]
+)
+def test_only_a_terminal_gets_them_written_out(monkeypatch, stream, raw, exact) -> None:
+    told = stream()
+    monkeypatch.setattr(sys, "stdout", told)
+    say(HOSTILE, raw=raw)
+    assert told.getvalue() == (HOSTILE if exact else printable(HOSTILE)) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0 bytes"),
+        (384, "384 bytes"),
+        (999_600, "1 MB"),
+        (16_018_252, "16 MB"),
+        (5_559_863_674_368, "5.56 TB"),
+        (10**16, "10,000 TB"),
+    ],
+)
+def test_sizes_are_readable(count: int, shown: str) -> None:
+    assert size(count) == shown
