@@ -8,6 +8,7 @@ P patches of all grids, I grids, W width, H heads, D head width, C pixels a patc
 """
 
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 from torch import Tensor, nn
@@ -148,13 +149,12 @@ class MoonViT(nn.Module):
     def _positions(self, grids: tuple[tuple[int, int, int], ...]) -> Tensor:
         tables = {size: resized_positions(self.pos_embed, *size) for size in {(h, w) for _, h, w in grids}}
         parts = []
-        for t, h, w in grids:
+        for (t, h, w), run in groupby(grids):
             space_NW = tables[h, w]
-            if t == 1:
-                parts.append(space_NW)
-            else:
+            if t > 1:
                 time_tW = time_positions(t, self.config.width, space_NW)
-                parts.append((space_NW[None] + time_tW[:, None]).flatten(0, 1))
+                space_NW = (space_NW[None] + time_tW[:, None]).flatten(0, 1)
+            parts.append(space_NW.repeat(len(list(run)), 1))
         return torch.cat(parts)
 
 

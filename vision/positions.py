@@ -44,13 +44,13 @@ def rotation_2d(
 ) -> tuple[Tensor, Tensor]:
     """Cosines and sines [P, D/2]: pairs alternate between the column's and the row's phase, equal in each frame."""
     rates = base ** (-torch.arange(0, head_dim, 4, dtype=torch.float64) / head_dim)
-    angles = []
-    for t, h, w in grids:
+    turns = {}
+    for t, h, w in set(grids):
         column_NF = torch.arange(w, dtype=torch.float64).repeat(h)[:, None] * rates
         row_NF = torch.arange(h, dtype=torch.float64).repeat_interleave(w)[:, None] * rates
-        angles.append(torch.stack([column_NF, row_NF], dim=-1).flatten(-2).repeat(t, 1))
-    angle_PF = torch.cat(angles)
-    return angle_PF.cos().to(like), angle_PF.sin().to(like)
+        angle_PF = torch.stack([column_NF, row_NF], dim=-1).flatten(-2).repeat(t, 1)
+        turns[t, h, w] = angle_PF.cos().to(like), angle_PF.sin().to(like)
+    return torch.cat([turns[grid][0] for grid in grids]), torch.cat([turns[grid][1] for grid in grids])
 
 
 def rotate_pairs(x_PAHD: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:

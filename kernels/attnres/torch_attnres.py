@@ -15,20 +15,15 @@ from trivium.kernels.packed import accumulation_dtype
 __all__ = ["AttnRes", "merge", "phase_one"]
 
 
-def _logit(v_TD: Tensor, a_D: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """Return (logit_T, r_T)."""
-    r_T = torch.linalg.vector_norm(v_TD, dim=-1).square_().mul_(1 / v_TD.shape[-1]).add_(eps).rsqrt_()
-    return torch.mv(v_TD, a_D).mul_(r_T), r_T
-
-
 class AttnRes(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query_D: Tensor, gamma_D: Tensor, eps: float, *sources: Tensor) -> Tensor:
         dtype = accumulation_dtype(query_D, gamma_D, *sources)
         a_D = query_D.to(dtype) * gamma_D.to(dtype)
         values = [source.to(dtype) for source in sources]
-        parts = [_logit(v_TD, a_D, eps) for v_TD in values]
-        logits_NT = torch.stack([logit_T for logit_T, _ in parts])
+        r_NT = torch.stack([torch.linalg.vector_norm(v_TD, dim=-1) for v_TD in values])
+        r_NT.square_().mul_(1 / a_D.shape[0]).add_(eps).rsqrt_()
+        logits_NT = torch.stack([torch.mv(v_TD, a_D) for v_TD in values]).mul_(r_NT)
         weights_NT = (logits_NT - logits_NT.amax(0)).exp_()
         total_T = weights_NT.sum(0)
         # Divided at the end: with equal logits the weights are 1 and the result is the mean, bit for bit.
@@ -36,9 +31,7 @@ class AttnRes(torch.autograd.Function):
         for v_TD, weight_T in zip(values[1:], weights_NT[1:], strict=True):
             h_TD.addcmul_(v_TD, weight_T.unsqueeze(1))
         h_TD.div_(total_T.unsqueeze(1))
-        ctx.save_for_backward(
-            query_D, gamma_D, logits_NT, torch.stack([r_T for _, r_T in parts]), weights_NT.div_(total_T), *sources
-        )
+        ctx.save_for_backward(query_D, gamma_D, logits_NT, r_NT, weights_NT.div_(total_T), *sources)
         return h_TD.to(sources[0].dtype)
 
     @staticmethod
@@ -55,14 +48,14 @@ class AttnRes(torch.autograd.Function):
         along_NT = ds_NT * r_NT
         shrink_NT = along_NT * r_NT * logits_NT / dh.shape[-1]
         da_D = torch.zeros_like(a_D)
-        grads = []
-        for i, v_TD in enumerate(values):
+        grads: list[Tensor | None] = []
+        columns = (x_NT.unsqueeze(-1).unbind(0) for x_NT in (p_NT, along_NT, shrink_NT))
+        for i, (v_TD, p_T1, along_T1, shrink_T1) in enumerate(zip(values, *columns, strict=True)):
             da_D.addmv_(v_TD.T, along_NT[i])
             if not ctx.needs_input_grad[3 + i]:
                 grads.append(None)
                 continue
-            dv_TD = dh * p_NT[i].unsqueeze(1)
-            dv_TD.addr_(along_NT[i], a_D).addcmul_(v_TD, shrink_NT[i].unsqueeze(1), value=-1)
+            dv_TD = (dh * p_T1).addcmul_(along_T1, a_D).addcmul_(v_TD, shrink_T1, value=-1)
             grads.append(dv_TD.to(sources[i].dtype))
         return (da_D * gamma).to(query_D.dtype), (da_D * query).to(gamma_D.dtype), None, *grads
 

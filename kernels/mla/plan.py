@@ -5,7 +5,7 @@ shapes follow from its own length alone, so its result doesn't depend on what el
 D documents, T tokens in the row.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -26,10 +26,29 @@ class Group:
 
     block: int  # query rows of a block
     live: tuple[int, ...]  # live[p]: documents with a query block p; the longest stand first
-    rows: Tensor  # token of each padded row [documents · length]
+    rows: Tensor  # token of each padded row [documents, length]
     valid: Tensor | None  # None when no row is padded
-    tokens: Tensor  # tokens of the group
-    places: Tensor  # padded row of each of these tokens
+    _by_heads: dict[int, tuple[Tensor, Tensor, Tensor]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def tokens(self) -> Tensor:
+        """The group's tokens, document by document."""
+        return self.rows.reshape(-1) if self.valid is None else self.rows[self.valid]
+
+    def places(self, heads: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Three indices, kept for the next layer.
+
+        Rows of the packed row seen as [T·H, …] for [documents, H, length, …]; which of these are no padding; the rows
+        of the packed row that they are.
+        """
+        if heads not in self._by_heads:
+            head_H1 = torch.arange(heads, device=self.rows.device).unsqueeze(1)
+            rows_BL = (self.rows.unsqueeze(1) * heads + head_H1).reshape(-1)
+            real = torch.arange(len(rows_BL), device=rows_BL.device)
+            if self.valid is not None:
+                real = real[self.valid.unsqueeze(1).expand(-1, heads, -1).reshape(-1)]
+            self._by_heads[heads] = rows_BL, real, rows_BL[real]
+        return self._by_heads[heads]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +83,6 @@ def _group(starts: np.ndarray, lengths: np.ndarray, block: int, device: torch.de
     return Group(
         block=block,
         live=tuple(int((blocks > p).sum()) for p in range(int(blocks.max()))),
-        rows=torch.from_numpy(rows.reshape(-1)).to(device),
+        rows=torch.from_numpy(rows).to(device),
         valid=None if valid.all() else torch.from_numpy(valid).to(device),
-        tokens=torch.from_numpy(rows[valid]).to(device),
-        places=torch.from_numpy(np.flatnonzero(valid)).to(device),
     )

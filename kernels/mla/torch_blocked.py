@@ -19,25 +19,20 @@ __all__ = ["BlockedAttention"]
 KEY_BLOCK = 512  # keys that a block of queries meets at a time
 
 
-def _index(rows: Tensor, heads: int) -> Tensor:
-    """Rows of a [T·H, …] view for padded rows seen as [documents, H, L]; `rows` is [documents, L]."""
-    return (rows.unsqueeze(1) * heads + torch.arange(heads, device=rows.device).unsqueeze(1)).reshape(-1)
-
-
 def _pad(x_THD: Tensor, group: Group, dtype: torch.dtype) -> Tensor:
     """[T, H, D] → [B, L, D]."""
     H, D = x_THD.shape[1:]
-    rows = group.rows.view(group.live[0], -1)
-    return x_THD.flatten(0, 1).to(dtype).index_select(0, _index(rows, H)).view(-1, rows.shape[1], D)
+    rows_BL, _, _ = group.places(H)
+    return x_THD.flatten(0, 1).to(dtype).index_select(0, rows_BL).view(-1, group.rows.shape[1], D)
 
 
 def _unpad(x_BLD: Tensor, group: Group, out_THD: Tensor) -> None:
     """Write the real rows of [B, L, D] into `out` [T, H, D]."""
-    H, L = out_THD.shape[1], x_BLD.shape[1]
-    rows = x_BLD.view(-1, H, L, x_BLD.shape[2]).transpose(1, 2).reshape(-1, H, x_BLD.shape[2])
+    _, real, tokens = group.places(out_THD.shape[1])
+    rows = x_BLD.flatten(0, 1)
     if group.valid is not None:
-        rows = rows.index_select(0, group.places)
-    out_THD.index_copy_(0, group.tokens, rows.to(out_THD.dtype))
+        rows = rows.index_select(0, real)
+    out_THD.view(-1, x_BLD.shape[2]).index_copy_(0, tokens, rows.to(out_THD.dtype))
 
 
 def _future(block: int, like: Tensor) -> Tensor:
@@ -99,10 +94,11 @@ def _backward_group(
             stop = min(start + KEY_BLOCK, end)
             keys = slice(0, live * heads), slice(start, stop)
             weights = _scores(q, k_BLD, start, stop, stop == end, future).sub_(lse).exp_()
-            dv_BLV[keys].baddbmm_(weights.transpose(1, 2), do)
+            # Products beside, then added: baddbmm_ into a slice falls back to one product after another on a CPU.
+            dv_BLV[keys].add_(torch.bmm(weights.transpose(1, 2), do))
             dscores = torch.bmm(do, v_BLV[keys].transpose(1, 2)).sub_(delta).mul_(weights)
-            dq.baddbmm_(dscores, k_BLD[keys])
-            dk_BLD[keys].baddbmm_(dscores.transpose(1, 2), q)
+            dq.add_(torch.bmm(dscores, k_BLD[keys]))
+            dk_BLD[keys].add_(torch.bmm(dscores.transpose(1, 2), q))
     return dq_BLD, dk_BLD, dv_BLV
 
 
@@ -132,7 +128,7 @@ class BlockedAttention(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, do_THV: Tensor, _dmax: Tensor) -> tuple[Tensor | None, ...]:
         q_THD, k_THD, v_THV, o_THV, *lses = ctx.saved_tensors
-        dq_THD, dk_THD, dv_THV = (torch.empty_like(x) for x in (q_THD, k_THD, v_THV))
+        dq_THD, dk_THD, dv_THV = (x.new_empty(x.shape) for x in (q_THD, k_THD, v_THV))
         for group, lse in zip(ctx.plan.groups, lses, strict=True):
             q, k, v, o, do = (_pad(x, group, o_THV.dtype) for x in (q_THD, k_THD, v_THV, o_THV, do_THV))
             if group.valid is not None:

@@ -22,18 +22,24 @@ TILE = 8  # rows; whole tiles give bit-equal rows at any slice length on AVX2 an
 
 
 def _situ(g: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return (value, tanh(g/β1), tanh(u/β2), σ(g))."""
+    """Return (value / (β1 β2), tanh(g/β1), tanh(u/β2), σ(g)); the constant goes into a factor that a caller has."""
     tanh_g, tanh_u, sigmoid = torch.tanh(g / BETA_GATE), torch.tanh(u / BETA_UP), torch.sigmoid(g)
-    return (tanh_g * sigmoid).mul_(tanh_u).mul_(BETA_GATE * BETA_UP), tanh_g, tanh_u, sigmoid
+    return (tanh_g * sigmoid).mul_(tanh_u), tanh_g, tanh_u, sigmoid
 
 
-def _situ_backward(dy: Tensor, tanh_g: Tensor, tanh_u: Tensor, sigmoid: Tensor) -> tuple[Tensor, Tensor]:
-    """∂f/∂g = β2 t_u σ ((1 − t_g²) + β1 t_g (1 − σ)), ∂f/∂u = β1 t_g σ (1 − t_u²)."""
+def _situ_backward(
+    dy: Tensor, tanh_g: Tensor, tanh_u: Tensor, sigmoid: Tensor, dg: Tensor, du: Tensor
+) -> None:  # fmt: skip
+    """Fill dg and du; `dy` carries the factor β1 β2.
+
+    ∂f/∂g = β2 t_u σ ((1 − t_g²) + β1 t_g (1 − σ)), ∂f/∂u = β1 t_g σ (1 − t_u²).
+    """
+    slope = torch.addcmul(dy.new_tensor(1 / BETA_GATE), tanh_g, tanh_g, value=-1 / BETA_GATE)
+    slope.addcmul_(tanh_g, 1 - sigmoid)
     common = dy * sigmoid
-    slope = torch.addcmul(1 - tanh_g.square(), tanh_g, 1 - sigmoid, value=BETA_GATE)
-    dg = slope.mul_(common).mul_(tanh_u).mul_(BETA_UP)
-    du = common.mul_(tanh_g).mul_(1 - tanh_u.square()).mul_(BETA_GATE)
-    return dg, du
+    torch.mul(slope.mul_(common), tanh_u, out=dg)
+    slope = torch.addcmul(dy.new_tensor(1 / BETA_UP), tanh_u, tanh_u, value=-1 / BETA_UP)
+    torch.mul(slope.mul_(common), tanh_g, out=du)
 
 
 class SiTUGLU(torch.autograd.Function):
@@ -43,13 +49,14 @@ class SiTUGLU(torch.autograd.Function):
         value, *parts = _situ(g.to(dtype), u.to(dtype))
         ctx.save_for_backward(*parts)  # half again as much as g and u, but tanh is most of the work
         ctx.dtypes = g.dtype, u.dtype
-        return value.to(g.dtype)
+        return value.mul_(BETA_GATE * BETA_UP).to(g.dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor]:
         tanh_g, tanh_u, sigmoid = ctx.saved_tensors
-        dg, du = _situ_backward(dy.to(sigmoid.dtype), tanh_g, tanh_u, sigmoid)
+        dg, du = torch.empty_like(tanh_g), torch.empty_like(tanh_u)
+        _situ_backward(dy.to(sigmoid.dtype) * (BETA_GATE * BETA_UP), tanh_g, tanh_u, sigmoid, dg, du)
         return dg.to(ctx.dtypes[0]), du.to(ctx.dtypes[1])
 
 
@@ -89,7 +96,8 @@ def _group(indices_TK: Tensor, experts: int) -> tuple[Tensor, Tensor, list[int]]
     place_P[order_P] = row_P
     rows = rows_E.tolist()
     token_R = order_P.new_zeros(sum(rows))
-    token_R[row_P] = order_P // indices_TK.shape[1]
+    token_P = torch.arange(indices_TK.shape[0], device=flat_P.device).repeat_interleave(indices_TK.shape[1])
+    token_R[row_P] = token_P[order_P]
     return token_R, place_P, rows
 
 
@@ -113,7 +121,7 @@ class Experts(torch.autograd.Function):
         for e, (z, hidden) in enumerate(zip(z_RL.split(counts), hidden_R2F.split(counts), strict=True)):
             torch.mm(z, w13_E2FL[e].T, out=hidden)
         dtype = accumulation_dtype(z_TL)
-        p_R1 = _spread(probs_TK, place_P, token_R.shape[0]).to(dtype)
+        p_R1 = _spread(probs_TK, place_P, R).to(dtype).mul_(BETA_GATE * BETA_UP)
         a_RF, *parts = _situ(hidden_R2F[:, :F].to(dtype), hidden_R2F[:, F:].to(dtype))
         a_RF = a_RF.mul_(p_R1).to(z_TL.dtype)
         y_RL = z_TL.new_empty(R, L)
@@ -134,11 +142,12 @@ class Experts(torch.autograd.Function):
         dap_RF = du_RL.new_empty(du_RL.shape[0], F)
         for e, (du, dap) in enumerate(zip(du_RL.split(counts), dap_RF.split(counts), strict=True)):
             torch.mm(du, w2_ELF[e].to(row_dtype), out=dap)
-        a_RF = (tanh_g * sigmoid).mul_(tanh_u).mul_(BETA_GATE * BETA_UP)
-        p_R1 = _spread(probs_TK, place_P, token_R.shape[0]).to(dtype)
-        dp_R = (a_RF * dap_RF).sum(-1)
-        dg_RF, dup_RF = _situ_backward(dap_RF * p_R1, tanh_g, tanh_u, sigmoid)
-        dhidden_R2F = torch.cat([dg_RF, dup_RF], 1).to(row_dtype)
+        a_RF = (tanh_g * sigmoid).mul_(tanh_u)
+        p_R1 = _spread(probs_TK, place_P, token_R.shape[0]).to(dtype).mul_(BETA_GATE * BETA_UP)
+        dp_R = (a_RF * dap_RF).sum(-1).mul_(BETA_GATE * BETA_UP)
+        dhidden_R2F = tanh_g.new_empty(len(tanh_g), 2 * F)
+        _situ_backward(dap_RF * p_R1, tanh_g, tanh_u, sigmoid, dhidden_R2F[:, :F], dhidden_R2F[:, F:])
+        dhidden_R2F = dhidden_R2F.to(row_dtype)
         ap_RF = a_RF.mul_(p_R1).to(row_dtype)
         z_RL = z_TL.index_select(0, token_R)
         dz_RL, dw13_E2FL = torch.empty_like(z_RL), torch.zeros_like(w13_E2FL)

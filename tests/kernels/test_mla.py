@@ -120,6 +120,9 @@ def test_the_plan_takes_every_token_once(borders, lengths):
     tokens = torch.cat([group.tokens for group in plan.groups]) if plan.groups else torch.empty(0, dtype=torch.long)
     assert torch.equal(tokens.sort().values, torch.arange(int(cu[-1])))
     for group in plan.groups:
-        assert torch.equal(group.rows[group.places], group.tokens)
+        rows, real, tokens = group.places(1)
+        assert torch.equal(rows, group.rows.reshape(-1))
+        assert torch.equal(rows[real], group.tokens)
+        assert torch.equal(tokens, group.tokens)
         assert list(group.live) == sorted(group.live, reverse=True)
-        assert len(group.rows) < 4 * len(group.tokens) + 16 * group.live[0]
+        assert group.rows.numel() < 4 * len(group.tokens) + 16 * group.live[0]
