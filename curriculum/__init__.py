@@ -8,11 +8,13 @@ if __name__ != "trivium.curriculum":
 from trivium.curriculum.catalogue import Catalogue
 from trivium.curriculum.corpora import catalogue_of, catalogues_of, open_corpora
 from trivium.curriculum.plan import Plan
-from trivium.curriculum.rows import Cursor, Piece, Row, State, StepRows, rank_rows
+from trivium.curriculum.ranks import Cost, assign, rank_rows
+from trivium.curriculum.rows import Cursor, Piece, Row, State, StepRows
 from trivium.curriculum.schedule import Schedule, Stage
 
 __all__ = [
     "Catalogue",
+    "Cost",
     "Cursor",
     "Piece",
     "Plan",
@@ -21,6 +23,7 @@ __all__ = [
     "Stage",
     "State",
     "StepRows",
+    "assign",
     "catalogue_of",
     "catalogues_of",
     "open_corpora",

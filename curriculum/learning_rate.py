@@ -1,4 +1,4 @@
-"""The learning rate as a pure function of the step: linear warm-up, then cosine or warm-up–stable–decay."""
+"""The learning rate as a pure function of the step: linear warm-up, then cosine, stable-decay or constant."""
 
 import math
 
@@ -6,7 +6,7 @@ from trivium.curriculum.schedule import LearningRate
 
 
 def learning_rate(step: int, steps: int, curve: LearningRate) -> float:
-    """The rate of `step` (0-based) in a run of `steps`; the last step has exactly `peak · min_ratio`.
+    """The rate of `step` (0-based) in a run of `steps`; the last step has exactly `peak · min_ratio`, unless constant.
 
     Warm-up takes ceil(steps · warmup_ratio) steps and ends at the peak (K3 report, section 3.3: 1 %, then cosine).
     """
@@ -15,6 +15,8 @@ def learning_rate(step: int, steps: int, curve: LearningRate) -> float:
     warmup = math.ceil(steps * curve.warmup_ratio)
     if step < warmup:
         return curve.peak * ((step + 1) / warmup)
+    if curve.shape == "constant":
+        return curve.peak
     if curve.shape == "wsd":
         start = max(warmup, steps - math.ceil(steps * curve.decay_ratio))
         fall = _progress(step, start, steps)

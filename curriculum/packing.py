@@ -4,12 +4,15 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 
 
-def pack(tokens: Sequence[int], patches: Sequence[int], *, context: int, patch_budget: int) -> list[list[int]]:
+def pack(
+    tokens: Sequence[int], patches: Sequence[int], *, context: int, patch_budget: int, least: int = 0
+) -> list[list[int]]:
     """Rows of piece numbers; each row holds at most `context` tokens and `patch_budget` patches.
 
     Pieces go from large to small (by the budget that they fill more) into the row with the least token room that still
-    takes them. Inside a row the pieces stand in the order they were drawn. Raises ValueError when a piece can't fit
-    any row: cutting and skipping happen before packing.
+    takes them. Fewer rows than `least` are split, the fullest first, as far as there are pieces. Inside a row the
+    pieces stand in the order they were drawn. Raises ValueError when a piece can't fit any row: cutting and skipping
+    happen before packing.
     """
     order = sorted(
         range(len(tokens)),
@@ -39,6 +42,22 @@ def pack(tokens: Sequence[int], patches: Sequence[int], *, context: int, patch_b
         patch_room[row] -= pictures
         if room > need:  # a full row takes nothing more
             insort(rooms, (room - need, row))
+    _spread(rows, tokens, least)
     for members in rows:
         members.sort()
     return rows
+
+
+def _spread(rows: list[list[int]], tokens: Sequence[int], least: int) -> None:
+    """Splits rows of several pieces in two until there are `least`, the fullest first."""
+    if len(rows) >= least:
+        return
+    fullest = sorted((-sum(tokens[i] for i in members), row) for row, members in enumerate(rows) if len(members) > 1)
+    while len(rows) < least and fullest:
+        _, row = fullest.pop(0)
+        first, second = rows[row][0::2], rows[row][1::2]  # every other one, by size
+        rows[row] = first
+        for members, number in ((first, row), (second, len(rows))):
+            if len(members) > 1:
+                insort(fullest, (-sum(tokens[i] for i in members), number))
+        rows.append(second)

@@ -1,83 +1,147 @@
 """The plan of a run: every step's stage, rows and learning rate, known before the first step.
 
-Odd: the number of steps is known only after packing (a row's fill is not guessed), so `Plan.open` packs the whole run
-once without building rows, and may keep the counts in a cache file under the plan's digest.
+Odd: nothing is packed to know it. Steps follow from the schedule alone (`clock`), and where a window begins follows
+from lengths alone (`line`), so that a plan over 10^9 documents opens after one scan of their sizes and starts anywhere.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from trivium.curriculum.catalogue import Catalogue, Split, split
-from trivium.curriculum.facts import StageFacts, Tally, read_cache, write_cache
+from trivium.curriculum.assumed import AssumedCorpus
+from trivium.curriculum.catalogue import Catalogue, Split, columns_of, split
+from trivium.curriculum.clock import Clock, Windows
+from trivium.curriculum.held_out import held_out_rows
+from trivium.curriculum.index import Index, KeptIndex, no_index
 from trivium.curriculum.learning_rate import learning_rate
-from trivium.curriculum.packing import pack
-from trivium.curriculum.pools import Pool, make_pools, stage_pools
-from trivium.curriculum.rows import Cursor, Piece, Row, State, StepRows
-from trivium.curriculum.schedule import PATCHES_A_TOKEN, Schedule
+from trivium.curriculum.line import Line
+from trivium.curriculum.mixture import least_window, mean_piece, stage_lines
+from trivium.curriculum.pools import Pool, Rules, Supply, make_pools, supplies
+from trivium.curriculum.rows import Cursor, Row, State, StepRows
+from trivium.curriculum.schedule import Schedule, Stage
+from trivium.curriculum.supply import check_supply, read_supplies, write_supplies
 from trivium.curriculum.windows import Window, make_window
 from trivium.data.config import digest, to_mapping
 from trivium.errors import CheckpointError, ConfigError
 
-ROWS_VERSION = 1  # raise it when the same schedule and corpora would give other rows
+ROWS_VERSION = 2  # raise it when the same schedule and corpora would give other rows
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """One stage over given corpora: its lines, what each pool holds for it, and its steps and windows."""
+
+    rules: Stage
+    lines: tuple[Line, ...]
+    supply: Mapping[str, Supply]
+    clock: Clock
+    windows: Windows
+    first_step: int
+
+    @property
+    def steps(self) -> int:
+        return self.clock.steps
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the stage reads; what is drawn differs by at most half a piece a line."""
+        return self.clock.tokens
+
+    def leave(self, cursors: dict[str, Cursor]) -> dict[str, Cursor]:
+        """The cursors for the next stage: places stay, and `taken` is what a pool gave above its share (or below)."""
+        left = {line.pool.name: line.share(self.clock.tokens) for line in self.lines}
+        return {
+            name: msgspec.structs.replace(cursor, taken=cursor.taken - left.get(name, 0))
+            for name, cursor in cursors.items()
+        }
+
+    def taken(self, pool: str) -> int:
+        """Tokens that the whole stage reads of a pool."""
+        return sum(line.share(self.clock.tokens) for line in self.lines if line.pool.name == pool)
 
 
 class Plan:
     """Rows, steps and learning rate of one schedule over given corpora; a pure function of both."""
 
     def __init__(
-        self, schedule: Schedule, catalogues: dict[str, Catalogue], sides: dict[str, Split], pools: dict[str, Pool]
+        self,
+        schedule: Schedule,
+        catalogues: Mapping[str, "Catalogue | AssumedCorpus"],
+        sides: dict[str, Split],
+        pools: list[Pool],
+        supply: list[dict[str, Supply]],
+        cache: Path | None = None,
     ) -> None:
-        self.schedule, self.catalogues, self.sides, self.pools = schedule, catalogues, sides, pools
+        self.schedule, self.catalogues, self.sides = schedule, dict(catalogues), sides
+        self.pools = {pool.name: pool for pool in pools}
         self.digest = rows_digest(schedule, catalogues)
-        self.stages: tuple[StageFacts, ...] = ()
-        self._first_steps = [0]
-        self._views = [stage_pools(stage, pools, catalogues) for stage in schedule.stages]
+        self.stages = tuple(_stages(schedule, pools, supply))
+        self._index: Index = no_index if cache is None else KeptIndex(cache, _sizes_key(schedule, catalogues))
         self._last: tuple[tuple[int, int, dict[str, Cursor]], Window] | None = None
 
     @classmethod
     def open(
         cls,
         schedule: Schedule,
-        catalogues: dict[str, Catalogue],
+        catalogues: Mapping[str, "Catalogue | AssumedCorpus"],
         *,
         cache: Path | None = None,
         progress: Callable[[int], None] | None = None,
+        limits: bool = True,
     ) -> "Plan":
-        """Counts the run; `cache` is a folder for the counts, `progress` is told the tokens planned after each window.
+        """Scans the sizes once; `cache` is a folder for what is found, `progress` is told the documents scanned so far.
 
-        Raises ConfigError when a stage can't be filled or a corpus would be read more often than its `max_epochs`.
+        Raises ConfigError when a stage can't be filled, or, with `limits`, when documents would come more often than
+        their `max_epochs`.
         """
         missing = sorted(set(schedule.corpora) - set(catalogues))
         if missing:
             raise ConfigError(f"the schedule reads {', '.join(missing)}, and no such corpus was opened")
-        sides = split(catalogues, schedule.held_out)
-        plan = cls(schedule, catalogues, sides, make_pools(schedule, catalogues, sides))
-        kept = read_cache(cache, plan.digest)
-        plan.stages = kept if kept is not None else plan._count(progress)
-        for facts in plan.stages:
-            plan._first_steps.append(plan._first_steps[-1] + facts.steps)
-        plan._check_epochs()
-        if cache is not None and kept is None:
-            write_cache(cache, plan.digest, plan.stages)
+        real = {name: entry for name, entry in catalogues.items() if isinstance(entry, Catalogue)}
+        sides = split(real, schedule.held_out)
+        key = _sizes_key(schedule, catalogues)
+        lengths = {
+            name: columns_of(entry, sides[name], None if cache is None else cache / f"lengths-{key}-{name}")
+            if isinstance(entry, Catalogue)
+            else entry
+            for name, entry in catalogues.items()
+        }
+        pools = make_pools(schedule, {name: entry.buckets for name, entry in catalogues.items()}, lengths)
+        rules = [Rules.of(stage) for stage in schedule.stages]
+        found = read_supplies(cache, key, rules, pools)
+        if found is None:
+            found, done = [], 0
+            for pool in pools:
+                found.append(supplies(pool, rules))
+                done += len(pool)
+                if progress is not None:
+                    progress(done)
+            write_supplies(cache, key, rules, pools, found)
+        by_stage = [
+            {pool.name: held[n] for pool, held in zip(pools, found, strict=True)} for n in range(len(schedule.stages))
+        ]
+        plan = cls(schedule, catalogues, sides, pools, by_stage, cache)
+        if limits:
+            check_supply(plan)
         return plan
 
     @property
     def steps(self) -> int:
         """Steps of the whole run."""
-        return self._first_steps[-1]
+        return self.stages[-1].first_step + self.stages[-1].steps
 
     def first_step(self, stage: int) -> int:
         """The first step of stage number `stage`; `first_step(len(stages))` is the number of steps."""
-        return self._first_steps[stage]
+        return self.stages[stage].first_step if stage < len(self.stages) else self.steps
 
     def stage_of(self, step: int) -> int:
         """Number of the stage that `step` belongs to; ValueError outside the run."""
         if not 0 <= step < self.steps:
             raise ValueError(f"step {step} is outside the run's {self.steps} steps")
-        return bisect_right(self._first_steps, step) - 1
+        return bisect_right([stage.first_step for stage in self.stages], step) - 1
 
     def lr(self, step: int) -> float:
         """Learning rate of `step`."""
@@ -85,8 +149,25 @@ class Plan:
 
     def start(self, stage: int = 0) -> State:
         """The state before the first row of a stage; of stage `len(stages)`: the end of the run."""
-        cursors = self.stages[stage].start if stage < len(self.stages) else _reset(self.stages[-1].end)
-        return State(stage=stage, step=self._first_steps[stage], window=0, row=0, cursors=cursors)
+        cursors = {name: Cursor() for name in self.pools}
+        for number in range(stage):
+            cursors = self.stages[number].leave(self._skip(number, self.stages[number].clock.tokens, cursors))
+        return State(stage=stage, step=self.first_step(stage), window=0, row=0, cursors=cursors)
+
+    def at(self, step: int) -> State:
+        """The state before `step`, by lengths alone: the one that training up to there would leave behind.
+
+        Raises ValueError when the step is not in [0, steps].
+        """
+        if step == self.steps:
+            return self.start(len(self.stages))
+        number = self.stage_of(step)
+        stage, start = self.stages[number], self.start(number)
+        window = stage.windows.window_of(step - stage.first_step)
+        clock = stage.clock.before(stage.windows.first_step(window))
+        cursors = self._skip(number, clock, start.cursors)
+        row = self._first_row(number, window, step, cursors)
+        return State(stage=number, step=step, window=window, row=row, cursors=cursors)
 
     def rows(self, state: State | None = None) -> Iterator[tuple[StepRows, State]]:
         """Steps from `state` (or the start) to the end, each with the state behind it.
@@ -97,8 +178,7 @@ class Plan:
         self._check_state(state)
         while state.stage < len(self.stages):
             rows, behind = self._step(state)
-            context = self.schedule.stages[state.stage].context
-            yield StepRows(state.step, state.stage, context, rows, self.lr(state.step)), behind
+            yield rows, behind
             state = behind
 
     def held_out(self, corpus: str, *, context: int | None = None, patches: int | None = None) -> list[Row]:
@@ -106,98 +186,54 @@ class Plan:
 
         `context` is that of the last stage when left out. Long text is cut; pictures that don't fit are left out.
         """
-        last = self.schedule.stages[-1]
-        budget = patches if patches is not None else last.patch_budget if context is None else PATCHES_A_TOKEN * context
-        room = last.context if context is None else context
-        catalogue = self.catalogues[corpus]
-        pieces: list[Piece] = []
-        pictures: list[int] = []
-        for record in self.sides[corpus].held_out.tolist():
-            length, patch_count = int(catalogue.tokens[record]), int(catalogue.patches[record])
-            if patch_count and (length > room or patch_count > budget):
-                continue
-            pieces += [Piece(corpus, record, at, min(at + room, length)) for at in range(0, length, room)]
-            pictures += [patch_count] * (len(pieces) - len(pictures))
-        packed = pack([piece.tokens for piece in pieces], pictures, context=room, patch_budget=budget)
-        return [
-            Row(
-                tuple(pieces[i] for i in members),
-                sum(pieces[i].tokens for i in members),
-                sum(pictures[i] for i in members),
-            )
-            for members in packed
-        ]
+        return held_out_rows(self, corpus, context=context, patches=patches)
 
-    def _window(self, stage: int, number: int, cursors: dict[str, Cursor]) -> Window:
+    def window(self, stage: int, number: int, cursors: dict[str, Cursor]) -> Window:
+        """Window `number` of a stage, drawn from `cursors`; the last one is kept, since its steps ask for it again."""
         key = (stage, number, cursors)
         if self._last is None or self._last[0] != key:
-            made = make_window(self.schedule, stage, number, cursors, self._views[stage][0])
+            plan = self.stages[stage]
+            name = (self.schedule.seed, "rows", stage)
+            made = make_window(plan.lines, plan.clock, plan.windows, number, cursors, name)
             self._last = (key, made)
         return self._last[1]
 
-    def _step(self, state: State) -> tuple[tuple[Row, ...], State]:
-        """The rows of one step and the state behind it; a step may span windows, never stages."""
-        wanted = self.schedule.stages[state.stage].rows
-        number, at, cursors = state.window, state.row, state.cursors
-        rows: list[Row] = []
-        while True:
-            window = self._window(state.stage, number, cursors)
-            stop = min(len(window.packed), at + wanted - len(rows))
-            rows += [window.row(i, self.pools) for i in range(at, stop)]
-            at = stop
-            if at == len(window.packed):
-                if window.ends_stage:
-                    end = _reset(window.cursors)
-                    return tuple(rows), State(stage=state.stage + 1, step=state.step + 1, window=0, row=0, cursors=end)
-                number, at, cursors = number + 1, 0, window.cursors
-            if len(rows) == wanted:
-                behind = State(stage=state.stage, step=state.step + 1, window=number, row=at, cursors=cursors)
-                return tuple(rows), behind
+    def _step(self, state: State) -> tuple[StepRows, State]:
+        plan = self.stages[state.stage]
+        window = self.window(state.stage, state.window, state.cursors)
+        place = state.step - plan.first_step - window.first_step
+        start, stop = window.first_row[place], window.first_row[place + 1]
+        step = StepRows(
+            state.step, state.stage, plan.rules.context, window.rows(start, stop, plan.lines), self.lr(state.step)
+        )
+        if place + 2 < len(window.first_row):
+            return step, msgspec.structs.replace(state, step=state.step + 1, row=stop)
+        stage, number, cursors = state.stage, state.window + 1, window.cursors
+        if number == plan.windows.count:
+            stage, number, cursors = stage + 1, 0, plan.leave(cursors)
+        return step, State(stage=stage, step=state.step + 1, window=number, row=0, cursors=cursors)
 
-    def _count(self, progress: Callable[[int], None] | None) -> tuple[StageFacts, ...]:
-        cursors = {name: Cursor() for name in self.pools}
-        stages: list[StageFacts] = []
-        done = 0
-        for number, rules in enumerate(self.schedule.stages):
-            views, skipped = self._views[number]
-            tally, start, ended = Tally(rules.context), cursors, False
-            while not ended:
-                window = make_window(self.schedule, number, tally.windows_seen, cursors, views)
-                tally.add(window)
-                cursors, ended = window.cursors, window.ends_stage
-                if progress is not None:
-                    progress(done + tally.tokens)
-            done += tally.tokens
-            taken = dict.fromkeys(rules.shares, 0)
-            for name in views:
-                taken[self.pools[name].corpus] += cursors[name].taken
-            stages.append(tally.facts(rules.rows, skipped, taken, start, cursors))
-            cursors = _reset(cursors)
-        return tuple(stages)
+    def _first_row(self, stage: int, number: int, step: int, cursors: dict[str, Cursor]) -> int:
+        plan = self.stages[stage]
+        place = step - plan.first_step - plan.windows.first_step(number)
+        return self.window(stage, number, cursors).first_row[place] if place else 0
 
-    def _check_epochs(self) -> None:
-        for corpus, rule in self.schedule.corpora.items():
-            epochs = self.epochs(corpus)
-            if rule.max_epochs is not None and epochs > rule.max_epochs:
-                raise ConfigError(
-                    f"corpora.{corpus}: the stages read it {epochs:.2f} times and max_epochs is {rule.max_epochs:g}; "
-                    f"it has {self.train_tokens(corpus)} training tokens: lower the stages' tokens or its weight, "
-                    "add documents, or raise max_epochs"
-                )
-
-    def train_tokens(self, corpus: str) -> int:
-        """Tokens of a corpus on the training side."""
-        return sum(int(pool.tokens.sum()) for pool in self.pools.values() if pool.corpus == corpus)
-
-    def epochs(self, corpus: str) -> float:
-        """How often the whole run reads a corpus's training tokens."""
-        return sum(facts.taken.get(corpus, 0) for facts in self.stages) / max(1, self.train_tokens(corpus))
+    def _skip(self, stage: int, clock: int, cursors: dict[str, Cursor]) -> dict[str, Cursor]:
+        moved = {
+            line.pool.name: line.skip(cursors[line.pool.name], line.upto(clock), self._index)
+            for line in self.stages[stage].lines
+        }
+        return {**cursors, **moved} if clock else cursors
 
     def _check_state(self, state: State) -> None:
         strange = sorted(set(state.cursors) ^ set(self.pools))
         fits = 0 <= state.stage <= len(self.stages) and not strange
-        fits = fits and self._first_steps[state.stage] <= state.step <= self.steps
-        fits = fits and all(0 <= c.position < len(self.pools[name].records) for name, c in state.cursors.items())
+        fits = fits and self.first_step(state.stage) <= state.step <= self.steps
+        fits = fits and all(0 <= c.position < len(self.pools[name]) for name, c in state.cursors.items())
+        if fits and state.stage < len(self.stages):
+            stage = self.stages[state.stage]
+            fits = state.step < self.first_step(state.stage + 1)
+            fits = fits and state.window == stage.windows.window_of(state.step - stage.first_step)
         if not fits:
             raise CheckpointError(
                 f"the curriculum's state (stage {state.stage}, step {state.step}, pools {', '.join(state.cursors)}) "
@@ -206,15 +242,26 @@ class Plan:
             )
 
 
-def rows_digest(schedule: Schedule, catalogues: dict[str, Catalogue]) -> str:
-    """Digest of all that decides the rows: the schedule without its learning rate, and the corpora it reads."""
+def _stages(schedule: Schedule, pools: list[Pool], supply: list[dict[str, Supply]]) -> Iterator[StagePlan]:
+    first = 0
+    for rules, held in zip(schedule.stages, supply, strict=True):
+        lines = tuple(stage_lines(rules, pools, held))
+        clock = Clock.of(rules)
+        windows = Windows.of(clock, schedule.window * mean_piece(lines), least_window(lines))
+        yield StagePlan(rules, lines, held, clock, windows, first)
+        first += clock.steps
+
+
+def _sizes_key(schedule: Schedule, catalogues: Mapping[str, "Catalogue | AssumedCorpus"]) -> str:
+    """Names the sizes of all training documents: corpora and who is held out."""
+    return digest([to_mapping(schedule.held_out), {name: catalogues[name].digest for name in sorted(catalogues)}])
+
+
+def rows_digest(schedule: Schedule, catalogues: Mapping[str, "Catalogue | AssumedCorpus"]) -> str:
+    """Digest of all that decides the rows: the schedule without its learning rate and limits, and the corpora."""
     raw = to_mapping(schedule.resolved())
     raw.pop("lr")
     for corpus in raw["corpora"].values():
-        corpus.pop("path")
+        for key in ("path", "max_epochs", "bucket_epochs"):
+            corpus.pop(key, None)
     return digest([ROWS_VERSION, raw, {name: catalogues[name].digest for name in schedule.corpora}])
-
-
-def _reset(cursors: dict[str, Cursor]) -> dict[str, Cursor]:
-    """A new stage counts its own tokens from zero; places in the corpora stay."""
-    return {name: msgspec.structs.replace(cursor, taken=0) for name, cursor in cursors.items()}

@@ -1,14 +1,26 @@
-"""What `trivium curriculum check` says of a plan: facts by stage and by corpus, and what is odd about them."""
+"""What `trivium curriculum check` says of a plan: facts by stage and by corpus, shortfalls, what is odd about them.
 
-from trivium.curriculum.plan import Plan
+Odd: steps, tokens, epochs and shares follow from the schedule and the corpora's sizes; fill and rows a step are
+measured on packed windows (`measure`), all of them when they are few.
+"""
+
+from trivium.curriculum.catalogue import Catalogue
+from trivium.curriculum.measure import Measured, measure
+from trivium.curriculum.mixture import vision_share
+from trivium.curriculum.plan import Plan, StagePlan
+from trivium.curriculum.supply import epochs, shortfalls
 from trivium.data.config import Strict
 
 FILL_WANTED = 0.97  # of a row's tokens
 EPOCHS_WANTED = 4.0  # beyond about four epochs repeated text adds little (Muennighoff et al., 2305.16264)
+PASSED_OVER = "pictures_too_long"  # expected in short stages: a later one takes them
 
 
 class MixtureFacts(Strict, frozen=True, kw_only=True):
-    """A corpus in a stage: `wanted` and `got` are shares of its tokens, `epochs` of the corpus's training tokens."""
+    """A corpus or one of its buckets in a stage: `wanted` and `got` are shares of the stage's tokens.
+
+    `got` is measured; `epochs` says how often the stage goes through what it can use of it.
+    """
 
     wanted: float
     got: float
@@ -17,29 +29,47 @@ class MixtureFacts(Strict, frozen=True, kw_only=True):
 
 
 class StageReport(Strict, frozen=True, kw_only=True):
-    """One stage; `fill` and `patch_fill` are shares of the budgets of all its rows, `budget` is in tokens."""
+    """One stage; `fill` and `patch_fill` are shares of the budgets of all measured rows.
+
+    `batch` is tokens a step at the start and at the end, `rows` the rows that a step is meant to have, `rows_most` the
+    most it had. `cut` counts documents longer than the context among those that come, `skipped` documents of its
+    buckets that it can't use. `imbalance` is the mean over measured steps of the costliest of 8 ranks over the mean
+    rank.
+    """
 
     name: str
     context: int
     patch_budget: int
-    budget: int
     tokens: int
-    patches: int
+    batch: tuple[int, int]
+    rows: int
+    rows_most: int
     first_step: int
     steps: int
-    rows_a_step: int
-    rows: int
+    windows: int
+    windows_measured: int
     fill: float
     patch_fill: float
-    half_empty_rows: int
-    windows: int
+    half_empty_rows: float
     documents: int
-    pieces: int
     cut: int
     skipped: dict[str, int]
+    vision: float
+    imbalance: float | None
     lr_first: float
     lr_last: float
     mixture: dict[str, MixtureFacts]
+    buckets: dict[str, MixtureFacts]
+
+
+class BucketReport(Strict, frozen=True, kw_only=True):
+    """One length bucket of a corpus: how often the run goes through its documents (`epochs`), and may (`limit`)."""
+
+    records: int
+    train_tokens: int
+    used_tokens: int
+    epochs: float
+    limit: float | None
 
 
 class CorpusReport(Strict, frozen=True, kw_only=True):
@@ -47,116 +77,164 @@ class CorpusReport(Strict, frozen=True, kw_only=True):
 
     path: str
     records: int
-    tokens: int
-    patches: int
     train_records: int
     train_tokens: int
     held_out_records: int
     held_out_tokens: int
     twins_left_out: int
-    buckets: dict[str, int]
     used_tokens: int
     epochs: float
+    buckets: dict[str, BucketReport]
 
 
 class Report(Strict, frozen=True, kw_only=True):
-    """The whole plan; `digest` names what decides its rows."""
+    """The whole plan; `digest` names what decides its rows. It can run when there are no `shortfalls`."""
 
     digest: str
     steps: int
     tokens: int
-    patches: int
     lr_peak: float
     stages: tuple[StageReport, ...]
     corpora: dict[str, CorpusReport]
+    shortfalls: tuple[str, ...]
     warnings: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def report(plan: Plan) -> Report:
     """All facts of a plan."""
-    stages = tuple(_stage(plan, number) for number in range(len(plan.stages)))
+    found = [measure(plan, number) for number in range(len(plan.stages))]
+    stages = tuple(_stage(plan, number, measured) for number, measured in enumerate(found))
     corpora = {name: _corpus(plan, name) for name in plan.schedule.corpora}
     return Report(
         digest=plan.digest,
         steps=plan.steps,
         tokens=sum(stage.tokens for stage in stages),
-        patches=sum(stage.patches for stage in stages),
         lr_peak=plan.schedule.lr.peak,
         stages=stages,
         corpora=corpora,
+        shortfalls=tuple(map(str, shortfalls(plan))),
         warnings=tuple(_warnings(plan, stages, corpora)),
+        notes=tuple(_notes(stages)),
     )
 
 
-def _stage(plan: Plan, number: int) -> StageReport:
-    rules, facts = plan.schedule.stages[number], plan.stages[number]
-    first = plan.first_step(number)
-    mixture = {
-        corpus: MixtureFacts(
-            wanted=share,
-            got=facts.taken[corpus] / facts.tokens,
-            tokens=facts.taken[corpus],
-            epochs=facts.taken[corpus] / plan.train_tokens(corpus),
-        )
-        for corpus, share in rules.shares.items()
-    }
+def _stage(plan: Plan, number: int, measured: Measured) -> StageReport:
+    parts = plan.stages[number]
+    rules, clock = parts.rules, parts.clock
+    uses = {line.pool.name: parts.taken(line.pool.name) / line.supply.tokens for line in parts.lines}
+    skipped: dict[str, int] = {}
+    for name, supply in parts.supply.items():
+        if plan.pools[name].corpus in rules.mixture and (not rules.buckets or plan.pools[name].bucket in rules.buckets):
+            for reason, count in supply.skipped.items():
+                skipped[reason] = skipped.get(reason, 0) + count
     return StageReport(
         name=rules.name,
         context=rules.context,
         patch_budget=rules.patch_budget,
-        budget=rules.tokens,
-        tokens=facts.tokens,
-        patches=facts.patches,
-        first_step=first,
-        steps=facts.steps,
-        rows_a_step=rules.rows,
-        rows=facts.rows,
-        fill=facts.tokens / (facts.rows * rules.context),
-        patch_fill=facts.patches / max(1, facts.rows * rules.patch_budget),
-        half_empty_rows=facts.half_empty,
-        windows=len(facts.windows),
-        documents=facts.documents,
-        pieces=facts.pieces,
-        cut=facts.cut,
-        skipped=facts.skipped,
-        lr_first=plan.lr(first),
-        lr_last=plan.lr(first + facts.steps - 1),
-        mixture=mixture,
+        tokens=clock.tokens,
+        batch=(clock.batch_of(0), clock.batch_of(clock.steps - 1)),
+        rows=clock.rows_of(clock.steps - 1),
+        rows_most=max(measured.rows_a_step),
+        first_step=parts.first_step,
+        steps=clock.steps,
+        windows=parts.windows.count,
+        windows_measured=len(measured.fills),
+        fill=measured.tokens / (measured.rows * rules.context),
+        patch_fill=measured.patches / max(1, measured.rows * rules.patch_budget),
+        half_empty_rows=measured.half_empty / measured.rows,
+        documents=round(sum(uses[line.pool.name] * line.supply.documents for line in parts.lines)),
+        cut=round(sum(uses[line.pool.name] * line.supply.cut for line in parts.lines)),
+        skipped=skipped,
+        vision=vision_share(parts.lines),
+        imbalance=sum(measured.imbalance) / len(measured.imbalance) if measured.imbalance else None,
+        lr_first=plan.lr(parts.first_step),
+        lr_last=plan.lr(parts.first_step + clock.steps - 1),
+        mixture={corpus: _mixture(parts, measured, corpus, None) for corpus in rules.shares},
+        buckets={line.pool.name: _mixture(parts, measured, line.pool.corpus, line.pool.bucket) for line in parts.lines},
+    )
+
+
+def _mixture(parts: StagePlan, measured: Measured, corpus: str, bucket: str | None) -> MixtureFacts:
+    mine = [line for line in parts.lines if line.pool.corpus == corpus and bucket in (None, line.pool.bucket)]
+    tokens = sum(line.share(parts.tokens) for line in mine)
+    return MixtureFacts(
+        wanted=tokens / parts.tokens,
+        got=sum(measured.taken.get(line.pool.name, 0) for line in mine) / measured.tokens,
+        tokens=tokens,
+        epochs=tokens / sum(line.supply.tokens for line in mine),
     )
 
 
 def _corpus(plan: Plan, name: str) -> CorpusReport:
-    catalogue, side = plan.catalogues[name], plan.sides[name]
+    catalogue, rules = plan.catalogues[name], plan.schedule.corpora[name]
+    pools = [pool for pool in plan.pools.values() if pool.corpus == name]
+    first = plan.stages[0].supply  # what may be trained on is the same for all stages
+    used = {pool.name: sum(stage.taken(pool.name) for stage in plan.stages) for pool in pools}
+    train = sum(first[pool.name].train_tokens for pool in pools)
+    side = plan.sides.get(name)
+    held = side.held_out if side is not None and isinstance(catalogue, Catalogue) else None
     return CorpusReport(
-        path=plan.schedule.corpora[name].path,
+        path=rules.path,
         records=len(catalogue),
-        tokens=int(catalogue.tokens.sum()),
-        patches=int(catalogue.patches.sum()),
-        train_records=len(side.train),
-        train_tokens=plan.train_tokens(name),
-        held_out_records=len(side.held_out),
-        held_out_tokens=int(catalogue.tokens[side.held_out].sum()),
-        twins_left_out=len(side.twins),
-        buckets={b: int((catalogue.bucket == i).sum()) for i, b in enumerate(catalogue.buckets)},
-        used_tokens=sum(facts.taken.get(name, 0) for facts in plan.stages),
-        epochs=plan.epochs(name),
+        train_records=sum(first[pool.name].train_documents for pool in pools),
+        train_tokens=train,
+        held_out_records=0 if held is None else len(held),
+        held_out_tokens=int(catalogue.tokens[held].sum())
+        if isinstance(catalogue, Catalogue) and held is not None
+        else 0,
+        twins_left_out=0 if side is None else len(side.twins),
+        used_tokens=sum(used.values()),
+        epochs=sum(used.values()) / max(1, train),
+        buckets={
+            pool.bucket: BucketReport(
+                records=len(pool),
+                train_tokens=first[pool.name].train_tokens,
+                used_tokens=used[pool.name],
+                epochs=epochs(plan, pool.name),
+                limit=rules.limit(pool.bucket),
+            )
+            for pool in pools
+        },
     )
 
 
 def _warnings(plan: Plan, stages: tuple[StageReport, ...], corpora: dict[str, CorpusReport]) -> list[str]:
     found = []
-    for stage in stages:
+    for stage, rules in zip(stages, plan.schedule.stages, strict=True):
         if stage.fill < FILL_WANTED:
             found.append(
-                f"stage {stage.name}: rows are {stage.fill:.1%} full, below {FILL_WANTED:.0%}; a longer window, more "
-                "tokens or a larger patch budget fill them better"
+                f"stage {stage.name}: rows are {stage.fill:.1%} full, below {FILL_WANTED:.0%}; a longer window or a "
+                "larger patch budget fills them better"
             )
-        if stage.skipped:
-            reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(stage.skipped.items()))
-            found.append(f"stage {stage.name}: documents that do not fit its rows are skipped, never cut: {reasons}")
+        if stage.rows_most > stage.rows:
+            found.append(
+                f"stage {stage.name}: documents fill rows to {stage.fill:.1%}, and fill is {rules.fill:g}: steps have "
+                f"up to {stage.rows_most} rows rather than {stage.rows}; lower fill for even steps of fewer tokens"
+            )
+        others = {reason: count for reason, count in stage.skipped.items() if reason != PASSED_OVER}
+        if others:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(others.items()))
+            found.append(f"stage {stage.name}: documents that can't be used are skipped: {reasons}")
     for name, corpus in corpora.items():
-        if corpus.epochs > EPOCHS_WANTED:
-            found.append(f"corpus {name}: read {corpus.epochs:.1f} times; more than {EPOCHS_WANTED:g} adds little")
-        if plan.schedule.held_out.fraction and not corpus.held_out_records:
+        for bucket, facts in corpus.buckets.items():
+            if facts.limit is None and facts.epochs > EPOCHS_WANTED:
+                found.append(
+                    f"corpus {name}: documents of bucket {bucket} come {facts.epochs:.1f} times; more than "
+                    f"{EPOCHS_WANTED:g} adds little (max_epochs would bound it)"
+                )
+        real = isinstance(plan.catalogues[name], Catalogue)
+        if real and plan.schedule.held_out.fraction and not corpus.held_out_records:
             found.append(f"corpus {name}: no cluster is held out; raise held_out.fraction or change its salt")
     return found
+
+
+def _notes(stages: tuple[StageReport, ...]) -> list[str]:
+    """What is as it should be and yet may surprise."""
+    longest = stages[-1].context
+    return [
+        f"stage {stage.name}: {stage.skipped[PASSED_OVER]:,} documents with pictures are longer than {stage.context:,} "
+        f"tokens and wait for a longer stage{'' if stage.context < longest else ', and there is none'}"
+        for stage in stages
+        if stage.skipped.get(PASSED_OVER)
+    ]

@@ -1,14 +1,12 @@
 """The values that the curriculum hands out: pieces, rows, steps, and the state from which it goes on."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import msgspec
 
 from trivium.data.config import Strict
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +35,19 @@ class Row:
     tokens: int
     patches: int
 
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits that name the row's pieces in their order."""
+        return _digest(f"{piece.corpus}:{piece.record}:{piece.start}:{piece.stop}" for piece in self.pieces)
+
 
 @dataclass(frozen=True, slots=True)
 class StepRows:
     """Everything that one optimizer step reads: all its rows, whatever the number of ranks.
 
-    `context` is the most tokens a row can hold; `stage` and `step` count from 0; `lr` is the step's learning rate. The
-    last step of a stage may hold fewer rows than the schedule asks for, never none.
+    `context` is the most tokens a row can hold; `stage` and `step` count from 0; `lr` is the step's learning rate. A
+    step has the rows that its stage asks for; more where documents fill rows badly, fewer where there are too few
+    documents; never none.
     """
 
     step: int
@@ -56,11 +60,21 @@ class StepRows:
     def tokens(self) -> int:
         return sum(row.tokens for row in self.rows)
 
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits that name the step's rows in their order."""
+        return _digest(row.digest for row in self.rows)
+
+
+def _digest(parts: Iterable[str]) -> str:
+    return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
+
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Where one pool stands: documents [0, position) of `epoch` are used, and `offset` tokens of the next one.
+    """The first piece of one pool that is not used yet: at `offset` tokens of the document at `position` of `epoch`.
 
-    `taken` counts the pool's tokens in this stage; with it the mixture's error carries over from window to window.
+    `taken` counts the pool's tokens in this stage, beginning with what it gave above its share before (or below it:
+    negative); so the mixture's error is carried from window to window and from stage to stage.
     """
 
     epoch: int = 0
@@ -77,13 +91,3 @@ class State(Strict, frozen=True, kw_only=True):
     window: int
     row: int
     cursors: dict[str, Cursor]
-
-
-def rank_rows(rows: Sequence[T], rank: int, world: int) -> list[T]:
-    """The rows of a step that `rank` of `world` computes: every world-th; a rank may get none in a short step.
-
-    Raises ValueError when rank is not in [0, world).
-    """
-    if not 0 <= rank < world:
-        raise ValueError(f"rank {rank} is outside a world of {world}; ranks count from 0")
-    return list(rows[rank::world])

@@ -1,4 +1,4 @@
-"""The schedule that a user writes: stages of growing context, their mixtures and budgets, and one learning-rate curve.
+"""The schedule that a user writes: corpora, stages of growing context (`stage`), and one learning-rate curve.
 
 Odd: what can be judged from the file alone is judged here, in `__post_init__`, so that the error carries the file and
 line; what needs the corpora (buckets, reachable budgets) is judged by `trivium.curriculum.plan`.
@@ -10,10 +10,10 @@ from typing import Literal
 
 import msgspec
 
+from trivium.curriculum.stage import Stage
 from trivium.data.config import Strict
 
 VERSION = 1
-PATCHES_A_TOKEN = 4  # a picture token merges 2×2 patches (K3 report, section 2.4)
 
 
 class HeldOut(Strict, frozen=True, kw_only=True):
@@ -28,28 +28,42 @@ class HeldOut(Strict, frozen=True, kw_only=True):
 
 
 class Corpus(Strict, frozen=True, kw_only=True):
-    """One tokenised shard set: `path` below the corpora folder; `max_epochs` bounds how often its tokens are used."""
+    """One tokenised shard set: `path` below the corpora folder.
+
+    `max_epochs` bounds how often any of its documents may come in the whole run; `bucket_epochs` does so by length
+    bucket, in its place. `seed` shuffles this corpus; left out, it is the schedule's.
+    """
 
     path: str
     max_epochs: float | None = None
+    bucket_epochs: dict[str, float] = {}
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         if not self.path.strip():
             raise ValueError("path is empty; give the shard set's folder below --corpora")
         if self.max_epochs is not None and not self.max_epochs > 0:
             raise ValueError(f"max_epochs is {self.max_epochs:g}; give a number above 0 or leave the key out")
+        for bucket, epochs in self.bucket_epochs.items():
+            if not epochs > 0:
+                raise ValueError(f"bucket_epochs.{bucket} is {epochs:g}; give a number above 0 or leave the bucket out")
+
+    def limit(self, bucket: str) -> float | None:
+        """How often documents of `bucket` may come; None: no limit."""
+        return self.bucket_epochs.get(bucket, self.max_epochs)
 
 
 class LearningRate(Strict, frozen=True, kw_only=True):
     """Peak, floor and shape of the learning rate; ratios are of the peak (`min_ratio`) and of all steps (the others).
 
+    Shapes: `cosine`; `wsd` (warm-up, stable, decay in a line); `constant` (warm-up, then the peak: no floor).
     Defaults: cosine after 1 % linear warm-up (K3 report, section 3.3); the floor is not published, 0.1 is usual.
     """
 
     peak: float
     min_ratio: float = 0.1
     warmup_ratio: float = 0.01
-    shape: Literal["cosine", "wsd"] = "cosine"
+    shape: Literal["cosine", "wsd", "constant"] = "cosine"
     decay_ratio: float = 0.2  # wsd only: the last part of the steps, in which the rate falls in a line
 
     def __post_init__(self) -> None:
@@ -66,60 +80,8 @@ class LearningRate(Strict, frozen=True, kw_only=True):
             )
 
 
-class Stage(Strict, frozen=True, kw_only=True):
-    """One context length: `rows` a step of at most `context` tokens and `patches` patches each, until `tokens`.
-
-    `mixture` holds weights by tokens, in any unit (only their proportions count). `buckets` names the length buckets
-    that the stage reads; left out, it reads all. `patches` left out means that tokens alone bound a row.
-    """
-
-    name: str
-    context: int
-    rows: int
-    tokens: int
-    mixture: dict[str, float]
-    patches: int | None = None
-    buckets: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        if not self.name.strip():
-            raise ValueError("name is empty; name the stage, such as 8k")
-        if self.context < 2:
-            raise ValueError(f"context is {self.context}; a row needs at least 2 tokens to hold one target")
-        if self.rows < 1:
-            raise ValueError(f"rows is {self.rows}; a step needs at least 1 row")
-        if self.patches is not None and self.patches < 0:
-            raise ValueError(f"patches is {self.patches}; give 0 (no pictures) or more, or leave the key out")
-        if self.tokens < self.context * self.rows:
-            raise ValueError(
-                f"tokens is {self.tokens}, less than one step of {self.rows} rows of {self.context} tokens "
-                f"({self.context * self.rows}); raise tokens or lower rows"
-            )
-        if not self.mixture:
-            raise ValueError("mixture is empty; give a weight to at least one corpus")
-        for corpus, weight in self.mixture.items():
-            if not (weight > 0 and math.isfinite(weight)):
-                raise ValueError(f"mixture.{corpus} is {weight:g}; give a weight above 0 or leave the corpus out")
-        if self.buckets is not None:
-            if not self.buckets:
-                raise ValueError("buckets is empty; name at least one bucket or leave the key out to read all")
-            if len(set(self.buckets)) != len(self.buckets):
-                raise ValueError(f"buckets names one bucket twice: {', '.join(self.buckets)}")
-
-    @property
-    def patch_budget(self) -> int:
-        """Patches that a row may hold."""
-        return self.patches if self.patches is not None else PATCHES_A_TOKEN * self.context
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """The mixture with weights that sum to 1, in the order of names."""
-        total = sum(self.mixture[name] for name in sorted(self.mixture))
-        return {name: self.mixture[name] / total for name in sorted(self.mixture)}
-
-
 class Schedule(Strict, frozen=True, kw_only=True):
-    """The whole curriculum of one run; `window` is the number of documents (or pieces of long ones) packed together."""
+    """The whole curriculum of one run; about `window` documents (or pieces of long ones) are packed together."""
 
     version: int
     seed: int
@@ -170,7 +132,8 @@ class Schedule(Strict, frozen=True, kw_only=True):
     def resolved(self) -> "Schedule":
         """The same schedule with every default spelled out and mixtures as shares that sum to 1."""
         stages = tuple(
-            msgspec.structs.replace(stage, patches=stage.patch_budget, mixture=stage.shares) for stage in self.stages
+            msgspec.structs.replace(stage, patches=stage.patch_budget, mixture=stage.resolved_mixture)
+            for stage in self.stages
         )
         return msgspec.structs.replace(self, stages=stages)
 

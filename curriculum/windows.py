@@ -1,78 +1,138 @@
-"""Windows: the next W pieces drawn by the mixture, packed on their own into rows that lengths mix in.
+"""Windows: what the lines give in a few steps' stretch of the stage's clock, packed on its own into rows.
 
-Odd: which pool comes next needs no dice. The pool is taken whose next piece, put in its middle, would be most behind
-its share of the stage's tokens (Webster's rule of apportionment, with sizes), so that the mixture in tokens is off by
-about one piece a pool at any moment, over the whole stage.
+Odd: a window has as many rows as its steps are meant to have, and more where its documents do not fill rows so well.
+Each step takes its share of them, so a step is known from its number alone and never empty.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heapreplace
 
+import numpy as np
+
+from trivium.curriculum.clock import Clock, Windows
+from trivium.curriculum.line import Line, Pieces
 from trivium.curriculum.packing import pack
-from trivium.curriculum.pools import Pool, StagePool, Stream
 from trivium.curriculum.rows import Cursor, Piece, Row
-from trivium.curriculum.schedule import Schedule
 from trivium.curriculum.shuffle import key64, shuffled_order
+from trivium.errors import ConfigError
 
 
 @dataclass(frozen=True)
 class Window:
-    """Packed rows of one window, as piece numbers, and the cursors behind it.
+    """One window: pieces in the order they were drawn, with the line of each; rows as piece numbers.
 
-    `pieces` are (pool, record, start, stop, patches). `documents` counts the records begun, `cut` those of them that
-    are longer than the context. `ends_stage` says that the stage's token budget is reached.
+    Its step number i takes rows [first_row[i], first_row[i + 1]). `cursors` stand behind the window.
     """
 
-    pieces: list[tuple[str, int, int, int, int]]
+    line: list[int]
+    pieces: Pieces
     packed: list[list[int]]
+    first_row: list[int]
+    first_step: int
     cursors: dict[str, Cursor]
-    ends_stage: bool
-    documents: int
-    cut: int
 
-    def row(self, number: int, pools: dict[str, Pool]) -> Row:
-        """Row `number` as a value."""
-        members = [self.pieces[i] for i in self.packed[number]]
-        pieces = tuple(Piece(pools[pool].corpus, record, start, stop) for pool, record, start, stop, _ in members)
-        return Row(pieces, sum(piece.tokens for piece in pieces), sum(member[4] for member in members))
+    def rows(self, start: int, stop: int, lines: Sequence[Line]) -> tuple[Row, ...]:
+        """Rows [start, stop) as values."""
+        return tuple(self._row(members, lines) for members in self.packed[start:stop])
+
+    def _row(self, members: list[int], lines: Sequence[Line]) -> Row:
+        p = self.pieces
+        pieces = tuple(
+            Piece(lines[self.line[i]].pool.corpus, int(p.record[i]), int(p.start[i]), int(p.stop[i])) for i in members
+        )
+        return Row(pieces, sum(piece.tokens for piece in pieces), int(p.patches[members].sum()))
 
 
 def make_window(
-    schedule: Schedule,
-    stage: int,
-    window: int,
-    cursors: dict[str, Cursor],
-    pools: dict[str, StagePool],
+    lines: Sequence[Line],
+    clock: Clock,
+    windows: Windows,
+    number: int,
+    cursors: Mapping[str, Cursor],
+    key: Sequence[object],
 ) -> Window:
-    """Window number `window` of stage number `stage`, drawn from `cursors` on.
+    """Window `number` of a stage, drawn from `cursors` on; `key` names the stage to the shuffle of rows.
 
-    It closes after `schedule.window` pieces, or with the piece that brings the stage to its token budget: a stage ends
-    with a window, and overshoots its budget by less than one row's context.
+    Raises ConfigError when it holds fewer documents than steps and none of them may be halved.
     """
-    rules = schedule.stages[stage]
-    streams = {name: Stream(view, cursors[name]) for name, view in pools.items()}
-    heap = [((s.taken + s.size / 2) / pools[name].weight, name) for name, s in streams.items()]
-    heapify(heap)
-    total = sum(stream.taken for stream in streams.values())
-    pieces: list[tuple[str, int, int, int, int]] = []
-    while len(pieces) < schedule.window and total < rules.tokens:
-        name = heap[0][1]
-        stream = streams[name]
-        total += stream.size
-        pieces.append((name, *stream.take()))
-        heapreplace(heap, ((stream.taken + stream.size / 2) / pools[name].weight, name))
+    first, last = windows.first_step(number), windows.first_step(number + 1)
+    line, pieces, behind = _drawn(lines, clock.before(last), cursors)
+    wanted = [0]
+    for step in range(first, last):
+        wanted.append(wanted[-1] + clock.rows_of(step))
+    rules = lines[0].rules
+    if len(pieces) < last - first:
+        line, pieces = _halved(line, pieces, last - first)
     packed = pack(
-        [piece[3] - piece[2] for piece in pieces],
-        [piece[4] for piece in pieces],
+        (pieces.stop - pieces.start).tolist(),
+        pieces.patches.tolist(),
         context=rules.context,
         patch_budget=rules.patch_budget,
+        least=wanted[-1],
     )
-    order = shuffled_order(len(packed), key64(schedule.seed, "rows", stage, window))
+    order = shuffled_order(len(packed), key64(*key, number))
     return Window(
+        line=line,
         pieces=pieces,
         packed=[packed[i] for i in order],
-        cursors=cursors | {name: stream.cursor for name, stream in streams.items()},
-        ends_stage=total >= rules.tokens,
-        documents=sum(stream.documents for stream in streams.values()),
-        cut=sum(stream.cut for stream in streams.values()),
+        first_row=_first_rows(wanted, len(packed)),
+        first_step=first,
+        cursors={**cursors, **behind},
     )
+
+
+def _drawn(
+    lines: Sequence[Line], stop: int, cursors: Mapping[str, Cursor]
+) -> tuple[list[int], Pieces, dict[str, Cursor]]:
+    """All lines' pieces from `cursors` to `stop` on the clock, in the clock's order, each with its line's number."""
+    parts, numbers, places, behind = [], [], [], {}
+    for number, line in enumerate(lines):
+        pieces, behind[line.pool.name] = line.draw(cursors[line.pool.name], line.upto(stop))
+        parts.append(pieces)
+        numbers.append(np.full(len(pieces), number, dtype=np.int64))
+        places.append(pieces.twice / line.weight)  # where the piece's middle is on the clock, in other units
+    order = np.lexsort((np.concatenate(numbers), np.concatenate(places)))
+    joined = Pieces.join(parts)
+    columns = (getattr(joined, name)[order] for name in ("record", "start", "stop", "patches", "twice"))
+    return np.concatenate(numbers)[order].tolist(), Pieces(*columns), behind
+
+
+def _first_rows(wanted: list[int], rows: int) -> list[int]:
+    """Where each step's rows begin among `rows`: in proportion to what is wanted, and at least one a step."""
+    steps, total = len(wanted) - 1, wanted[-1]
+    if total == steps:
+        return [rows * step // steps for step in range(steps + 1)]
+    return [step + (rows - steps) * (wanted[step] - step) // (total - steps) for step in range(steps + 1)]
+
+
+def _halved(line: list[int], pieces: Pieces, wanted: int) -> tuple[list[int], Pieces]:
+    """At least `wanted` pieces: the longest texts are halved until there are.
+
+    Only windows with fewer documents than steps come here (one row a step, documents as long as rows).
+    """
+    parts = [
+        (-(stop - start), place, number, record, start, stop, patches, twice)
+        for place, (number, record, start, stop, patches, twice) in enumerate(
+            zip(
+                line,
+                *(getattr(pieces, name).tolist() for name in ("record", "start", "stop", "patches", "twice")),
+                strict=True,
+            )
+        )
+    ]
+    while len(parts) < wanted:
+        halves = [part for part in parts if not part[6] and part[5] - part[4] > 1]
+        if not halves:
+            raise ConfigError(
+                f"a window has {len(parts)} documents for {wanted} steps, and no text among them that could be "
+                "halved; ask for a larger batch, more tokens, or shorter documents"
+            )
+        longest = min(halves)
+        _, place, number, record, start, stop, patches, twice = longest
+        middle = (start + stop) // 2
+        parts.remove(longest)
+        parts.append((start - middle, place, number, record, start, middle, patches, twice))
+        parts.append((middle - stop, place, number, record, middle, stop, patches, twice))
+    parts.sort(key=lambda part: (part[1], part[4]))
+    columns = np.array([part[2:] for part in parts], dtype=np.int64).T
+    return columns[0].tolist(), Pieces(*columns[1:])

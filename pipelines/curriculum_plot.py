@@ -1,13 +1,14 @@
-"""A plan drawn: context and mixture of the stages, learning rate and row fill, over the steps of the run."""
+"""A plan drawn: context, batch, learning rate and mixture over the tokens of the run."""
 
 import base64
 import html
 import io
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trivium.curriculum import Plan
-from trivium.curriculum.report import Report, report
+from trivium.curriculum.report import Report, StageReport, report
 from trivium.errors import MissingDependencyError, UsageError
 
 if TYPE_CHECKING:
@@ -15,15 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KINDS = (".png", ".svg", ".html")
-COLOURS = (
-    "#4477aa",
-    "#ee6677",
-    "#228833",
-    "#ccbb44",
-    "#66ccee",
-    "#aa3377",
-    "#bbbbbb",
-)  # Tol's bright, colour-blind safe
+POINTS = 400  # of a curve, a stage
+# Tol's bright scheme, which the colour-blind tell apart, then its muted one for mixtures of more corpora.
+COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#882255", "#44aa99", "#999933")
+_UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def write_plot(plan: Plan, path: Path, *, title: str) -> None:
@@ -37,13 +33,17 @@ def write_plot(plan: Plan, path: Path, *, title: str) -> None:
     figure = draw(plan, facts, title)
     path.parent.mkdir(parents=True, exist_ok=True)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="svg" if path.suffix == ".svg" else "png", dpi=120)
+    figure.savefig(buffer, format="svg" if path.suffix.lower() == ".svg" else "png", dpi=120)
     raw = buffer.getvalue()
     path.write_bytes(_page(raw, facts, title).encode() if path.suffix.lower() == ".html" else raw)
 
 
 def draw(plan: Plan, facts: Report, title: str) -> "Figure":
-    """The four panels: context, mixture (tokens got), learning rate, row fill by window."""
+    """The four panels: context, batch, learning rate, mixture. A stage much shorter than the others is drawn wider.
+
+    Stages get a width by the cube root of their tokens, so that short long-context stages can be seen; the axis names
+    the tokens at their borders.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -51,100 +51,114 @@ def draw(plan: Plan, facts: Report, title: str) -> "Figure":
             "matplotlib is missing, and plots need it; install it with `pip install 'trivium[train]'`"
         ) from None
     figure = Figure(figsize=(11, 9), layout="constrained")
-    figure.suptitle(f"{title}: {facts.steps} steps, {facts.tokens:,} tokens")
-    context, mixture, rate, fill = figure.subplots(4, 1, sharex=True)
-    _draw_context(context, facts)
-    _draw_mixture(mixture, facts)
-    steps = range(plan.steps)
-    rate.plot(steps, [plan.lr(step) for step in steps], color=COLOURS[0])
-    rate.set_ylim(bottom=0)
-    rate.set_ylabel("learning rate")
-    _draw_fill(fill, plan, facts)
-    fill.set_xlabel("step")
-    for axes in (context, mixture, rate, fill):
-        axes.set_xlim(0, facts.steps)
-        axes.grid(alpha=0.25)
-        for stage in facts.stages[1:]:
-            axes.axvline(stage.first_step, color="0.4", linewidth=0.8, linestyle=":")
+    figure.suptitle(f"{title}: {facts.steps:,} steps, {_amount(facts.tokens)} tokens")
+    panels = figure.subplots(4, 1, sharex=True, height_ratios=(1, 1, 1, 1.5))
+    borders = [0.0]
+    for stage in facts.stages:
+        borders.append(borders[-1] + stage.tokens ** (1 / 3))
+    spans = [(a / borders[-1], b / borders[-1]) for a, b in pairwise(borders)]
+    _draw_context(panels[0], facts, spans)
+    _draw_curves(panels[1], panels[2], plan, spans)
+    _draw_mixture(panels[3], facts, spans)
+    done, ticks = 0, [(0.0, "0")]
+    for stage, (_, stop) in zip(facts.stages, spans, strict=True):
+        done += stage.tokens
+        ticks.append((stop, _amount(done)))
+    for axes in panels:
+        axes.set_xlim(0, 1)
+        axes.grid(alpha=0.25, axis="y")
+        for start, _ in spans[1:]:
+            axes.axvline(start, color="0.4", linewidth=0.8, linestyle=":")
+    panels[3].set_xticks([place for place, _ in ticks], [label for _, label in ticks])
+    panels[3].set_xlabel("tokens read (a stage's width goes by the cube root of its tokens)")
     return figure
 
 
-def _draw_context(axes: "Axes", facts: Report) -> None:
+def _draw_context(axes: "Axes", facts: Report, spans: list[tuple[float, float]]) -> None:
     contexts = [stage.context for stage in facts.stages]
-    for number, stage in enumerate(facts.stages):
-        ends = (stage.first_step, stage.first_step + stage.steps)
+    for number, (stage, ends) in enumerate(zip(facts.stages, spans, strict=True)):
         colour = COLOURS[number % len(COLOURS)]
-        name = f"{stage.name}: {stage.steps} steps of {stage.rows_a_step} × {stage.context:,} tokens, {stage.tokens:,}"
-        axes.fill_between(ends, 1, stage.context, color=colour, alpha=0.35, label=name)
+        axes.fill_between(ends, 1, stage.context, color=colour, alpha=0.35)
         axes.plot(ends, [stage.context] * 2, color=colour, linewidth=2)
+        axes.text(sum(ends) / 2, stage.context * 1.15, f"{stage.name}\n{stage.steps:,} steps", ha="center", fontsize=9)
     axes.set_yscale("log", base=2)
-    axes.set_ylim(min(contexts) / 2, 2 * max(contexts))
-    axes.set_yticks(contexts, [f"{context:,}" for context in contexts])
+    axes.set_ylim(min(contexts) / 2, 8 * max(contexts))
+    axes.set_yticks(sorted(set(contexts)), [f"{context:,}" for context in sorted(set(contexts))])
     axes.minorticks_off()
     axes.set_ylabel("context (tokens)")
-    axes.legend(loc="upper left", fontsize=8)  # contexts ascend, so this corner is free
 
 
-def _draw_mixture(axes: "Axes", facts: Report) -> None:
-    for stage in facts.stages:
+def _draw_curves(batch: "Axes", rate: "Axes", plan: Plan, spans: list[tuple[float, float]]) -> None:
+    """Tokens a step and the learning rate, at up to `POINTS` steps of each stage."""
+    for stage, (start, stop) in zip(plan.stages, spans, strict=True):
+        steps = sorted({i * (stage.steps - 1) // max(1, POINTS - 1) for i in range(POINTS)})
+        places = [start + (stop - start) * stage.clock.before(step) / stage.tokens for step in steps]
+        ends = [*places, stop]
+        sizes = [stage.clock.batch_of(step) for step in steps]
+        batch.plot(ends, [*sizes, sizes[-1]], color=COLOURS[0])
+        rates = [plan.lr(stage.first_step + step) for step in steps]
+        rate.plot(ends, [*rates, rates[-1]], color=COLOURS[1])
+    batch.set_ylim(bottom=0)
+    batch.yaxis.set_major_formatter(lambda value, _: _amount(value))
+    batch.set_ylabel("batch (tokens a step)")
+    rate.set_ylim(bottom=0)
+    rate.set_ylabel("learning rate")
+
+
+def _draw_mixture(axes: "Axes", facts: Report, spans: list[tuple[float, float]]) -> None:
+    """Shares of tokens by corpus, as bands with the share of picture tokens written above."""
+    for stage, ends in zip(facts.stages, spans, strict=True):
         bottom = 0.0
         for number, corpus in enumerate(facts.corpora):
-            share = stage.mixture[corpus].got if corpus in stage.mixture else 0.0
-            axes.fill_between(
-                (stage.first_step, stage.first_step + stage.steps),
-                bottom,
-                bottom + share,
-                color=COLOURS[number % len(COLOURS)],
-                linewidth=0,
-                label=f"{corpus} ({facts.corpora[corpus].epochs:.2f} epochs)" if stage is facts.stages[0] else None,
-            )
+            share = stage.mixture[corpus].wanted if corpus in stage.mixture else 0.0
+            label = f"{corpus}, {facts.corpora[corpus].epochs:.2f} epochs" if stage is facts.stages[0] else None
+            colour = COLOURS[number % len(COLOURS)]
+            axes.fill_between(ends, bottom, bottom + share, color=colour, linewidth=0, label=label)
             bottom += share
-    axes.set_ylim(0, 1)
+        if stage.vision:
+            axes.text(sum(ends) / 2, 1.02, f"pictures\n{stage.vision:.1%}", ha="center", fontsize=8)
+    axes.set_ylim(0, 1.25)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "25 %", "50 %", "75 %", "100 %"])
     axes.set_ylabel("share of tokens")
-    axes.legend(loc="lower left", fontsize=8)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), fontsize=8, ncols=min(4, len(facts.corpora)))
 
 
-def _draw_fill(axes: "Axes", plan: Plan, facts: Report) -> None:
-    lowest = 1.0
-    for number, (stage, counted) in enumerate(zip(facts.stages, plan.stages, strict=True)):
-        edges, fills = [float(stage.first_step)], []
-        for rows, tokens in counted.windows:
-            edges.append(edges[-1] + rows / stage.rows_a_step)
-            fills.append(tokens / (rows * stage.context))
-        colour = COLOURS[number % len(COLOURS)]
-        axes.stairs(fills, edges, color=colour, baseline=None, linewidth=2, label=f"{stage.name}: {stage.fill:.1%}")
-        lowest = min(lowest, *fills)
-    axes.set_ylim(min(0.9, lowest - 0.03), 1.01)
-    axes.set_ylabel("row fill by window")
-    axes.legend(loc="lower left", fontsize=8, ncols=len(facts.stages))
+def _amount(tokens: float) -> str:
+    """`14T`, `300G`, `901`."""
+    size, unit = next(((size, unit) for size, unit in _UNITS if tokens >= size), (1.0, ""))
+    return f"{tokens / size:.4g}{unit}"
+
+
+def _cells(stage: StageReport) -> tuple[str, ...]:
+    return (
+        stage.name,
+        f"{stage.context:,}",
+        f"{stage.steps:,}",
+        f"{stage.tokens:,}",
+        f"{stage.batch[0]:,} to {stage.batch[1]:,}",
+        f"{stage.rows:,}",
+        f"{stage.fill:.1%}",
+        f"{stage.vision:.1%}",
+        f"{stage.documents:,}",
+        f"{stage.cut:,}",
+        f"{sum(stage.skipped.values()):,}",
+    )
 
 
 def _page(png: bytes, facts: Report, title: str) -> str:
     """One HTML page: the figure and the table of stages."""
-    head = ("stage", "context", "steps", "rows a step", "rows", "tokens", "fill", "documents", "cut", "skipped")
-    lines = [
-        (
-            stage.name,
-            f"{stage.context:,}",
-            f"{stage.steps:,}",
-            f"{stage.rows_a_step:,}",
-            f"{stage.rows:,}",
-            f"{stage.tokens:,}",
-            f"{stage.fill:.1%}",
-            f"{stage.documents:,}",
-            f"{stage.cut:,}",
-            f"{sum(stage.skipped.values()):,}",
-        )
-        for stage in facts.stages
-    ]
+    head = ("stage", "context", "steps", "tokens", "tokens a step", "rows a step")
+    head += ("fill", "vision", "documents", "cut", "skipped")
     table = "".join(f"<th>{name}</th>" for name in head)
-    table += "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
-    notes = "".join(f"<li>{html.escape(warning)}</li>" for warning in facts.warnings)
+    for stage in facts.stages:
+        table += "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(stage)) + "</tr>"
+    said = (*facts.shortfalls, *facts.warnings, *facts.notes)
+    remarks = "".join(f"<li>{html.escape(remark)}</li>" for remark in said)
     image = base64.b64encode(png).decode()
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{html.escape(title)}</title>"
         "<style>body{font:14px sans-serif;margin:2em auto;max-width:70em}img{width:100%}"
         "td,th{padding:.2em .8em;text-align:right}th{border-bottom:1px solid}</style>"
-        f"<h1>{html.escape(title)}</h1><img alt='the curriculum over the steps' src='data:image/png;base64,{image}'>"
-        f"<table>{table}</table><ul>{notes}</ul></html>\n"
+        f"<h1>{html.escape(title)}</h1><img alt='the curriculum over its tokens' src='data:image/png;base64,{image}'>"
+        f"<table>{table}</table><ul>{remarks}</ul></html>\n"
     )

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from trivium.cli import app
 from trivium.curriculum import Plan, Schedule, catalogues_of, open_corpora
+from trivium.curriculum.assumed import assumed_corpora
+from trivium.curriculum.mixture import vision_share
 from trivium.data.config import dump_yaml, from_mapping, load_yaml
 from trivium.data.records import Document, Meta, Text, finish
 from trivium.data.shards import Bucket, Manifest, write_set
@@ -108,14 +110,15 @@ def test_check_prints_facts_that_add_up(folder: Path) -> None:
     assert result.exit_code == 0
     facts = json.loads(result.stdout)
     assert facts["steps"] == sum(stage["steps"] for stage in facts["stages"])
-    assert facts["tokens"] == sum(corpus["used_tokens"] for corpus in facts["corpora"].values())
+    used = sum(corpus["used_tokens"] for corpus in facts["corpora"].values())
+    assert facts["tokens"] - 20 <= used <= facts["tokens"]  # shares are rounded down
     first, second = facts["stages"]
     assert second["first_step"] == first["steps"]
     assert first["lr_first"] == 0.01
     assert second["lr_last"] == pytest.approx(0.001)
     for corpus in facts["corpora"].values():
-        assert corpus["tokens"] == corpus["train_tokens"] + corpus["held_out_tokens"]
-        assert corpus["records"] == sum(corpus["buckets"].values())
+        assert corpus["records"] == sum(bucket["records"] for bucket in corpus["buckets"].values())
+        assert corpus["records"] == corpus["train_records"] + corpus["held_out_records"] + corpus["twins_left_out"]
         assert corpus["held_out_records"] > 0
     table = _run("check", folder / "s.yaml", "--corpora", folder)
     assert table.exit_code == 0
@@ -128,6 +131,10 @@ def test_check_takes_overrides_and_refuses_what_can_not_run(folder: Path) -> Non
     assert result.exception.exit_code == 2
     result = _run("check", folder / "s.yaml", "--corpora", folder, "--set", "stages.0.context=4096")
     assert isinstance(result.exception, ConfigError)
+    result = _run("check", folder / "s.yaml", "--corpora", folder, "--set", "corpora.svg.max_epochs=0.5")
+    assert result.exit_code == 2
+    assert "falls short" in result.stderr
+    assert "corpora.svg: the stages (a, b) read its documents of bucket 256" in result.stderr.replace("\n", " ")
 
 
 def test_show_prints_a_schedule_that_reads_back(folder: Path, tmp_path: Path) -> None:
@@ -137,16 +144,32 @@ def test_show_prints_a_schedule_that_reads_back(folder: Path, tmp_path: Path) ->
     assert json.loads(_run("show", folder / "s.yaml", "--json").stdout)["stages"][0]["patches"] == 2048
 
 
-def test_rows_lists_the_rows_of_a_stage(folder: Path) -> None:
-    arguments = ("rows", folder / "s.yaml", "--corpora", folder, "--stage", "b", "--limit", 3)
-    lines = json.loads(_run(*arguments, "--json").stdout)
-    assert len(lines) == 3
-    for line in lines:
-        assert line["tokens"] == sum(piece["stop"] - piece["start"] for piece in line["pieces"]) <= 1024
-        assert all(len(piece["id"]) == 26 for piece in line["pieces"])
-    assert "rows of stage b" in _run(*arguments).stdout
-    result = _run("rows", folder / "s.yaml", "--corpora", folder, "--stage", "c")
-    assert isinstance(result.exception, UsageError)
+def test_rows_are_the_same_for_any_number_of_ranks(folder: Path) -> None:
+    arguments = ("rows", folder / "s.yaml", "--corpora", folder, "--from", 15, "--count", 8)
+    whole = json.loads(_run(*arguments, "--json").stdout)
+    assert [step["step"] for step in whole["steps"]] == list(range(15, 23))
+    assert {step["stage"] for step in whole["steps"]} == {"a", "b"}
+    for step in whole["steps"]:
+        for row in step["rows"]:
+            assert row["tokens"] == sum(piece["stop"] - piece["start"] for piece in row["pieces"]) <= step["context"]
+            assert all(len(piece["id"]) == 26 for piece in row["pieces"])
+    for ranks in (2, 3, 8):
+        shared = json.loads(_run(*arguments, "--ranks", ranks, "--json").stdout)
+        for step, other in zip(whole["steps"], shared["steps"], strict=True):
+            assert step["digest"] == other["digest"]
+            assert [row["digest"] for row in step["rows"]] == [row["digest"] for row in other["rows"]]
+            assert sorted(number for rank in other["ranks"] for number in rank["rows"]) == list(
+                range(len(step["rows"]))
+            )
+            assert all(row["row"] in other["ranks"][row["rank"]]["rows"] for row in other["rows"])
+
+
+def test_rows_prints_tables_and_refuses_steps_that_are_not_there(folder: Path) -> None:
+    shown = _run("rows", folder / "s.yaml", "--corpora", folder, "--stage", "b", "--ranks", 2)
+    assert "of stage b" in shown.stdout
+    for wrong in (("--stage", "c"), ("--from", 10_000), ("--from", 1, "--stage", "b")):
+        assert isinstance(_run("rows", folder / "s.yaml", "--corpora", folder, *wrong).exception, UsageError)
+    assert isinstance(_run("rows", folder / "s.yaml").exception, UsageError)
 
 
 def test_plots_are_written_and_whole(folder: Path, tmp_path: Path) -> None:
@@ -167,3 +190,38 @@ def test_the_recipes_are_valid_and_grow_fourfold() -> None:
     assert [stage.context for stage in demo.stages] == [256, 1024, 4096, 8192]
     assert [stage.context for stage in k3.stages] == [8 << 10, 64 << 10, 256 << 10, 1 << 20]
     assert 200_000 <= sum(stage.tokens for stage in demo.stages) <= 600_000  # what two cores train in minutes
+
+
+def test_k3_is_fed_by_its_assumed_corpora() -> None:
+    k3 = ROOT / "recipes/curricula/k3.yaml"
+    paper = k3.with_name("k3.assumed.yaml")
+    schedule = load_yaml(k3, Schedule)
+    plan = Plan.open(schedule, assumed_corpora(paper, schedule))
+    assert sum(len(pool) for pool in plan.pools.values()) > 10**10
+    assert sum(stage.tokens for stage in plan.stages) == 15_400_000_000_000
+    for stage in plan.stages:
+        assert vision_share(stage.lines) == pytest.approx(0.1, abs=1e-6)
+    starved = load_yaml(k3, Schedule, overrides=["corpora.knowledge.max_epochs=2"])
+    with pytest.raises(ConfigError, match=r"corpora.knowledge: the stages .* 2 is allowed"):
+        Plan.open(starved, assumed_corpora(paper, starved))
+
+
+def test_show_says_what_follows_from_the_schedule_alone_and_from_corpora(folder: Path) -> None:
+    k3 = ROOT / "recipes/curricula/k3.yaml"
+    alone = json.loads(_run("show", k3, "--json").stdout)["resolved"]["stages"]
+    assert [stage["first_step"] for stage in alone] == [0, 214_849, 230_001, 234_547]
+    assert alone[0]["batch_tokens"][0] < alone[0]["batch_tokens"][1] <= 66_000_000
+    facts = json.loads(_run("show", folder / "s.yaml", "--corpora", folder, "--json").stdout)
+    for stage in facts["resolved"]["mixture"]:
+        assert sum(stage["shares"].values()) == pytest.approx(1)
+
+
+def test_diff_names_the_step_from_which_it_holds(folder: Path, tmp_path: Path) -> None:
+    text = (folder / "s.yaml").read_text()
+    (tmp_path / "b.yaml").write_text(text.replace("seed: 3", "seed: 4"))
+    found = json.loads(_run("diff", folder / "s.yaml", tmp_path / "b.yaml", "--json").stdout)["differences"]
+    assert [(one["key"], one["step"]) for one in found] == [("seed", 0)]
+    assert "seed" in _run("diff", folder / "s.yaml", tmp_path / "b.yaml").stdout
+    assert "the same" in _run("diff", folder / "s.yaml", folder / "s.yaml").stdout
+    late = _run("diff", folder / "s.yaml", tmp_path / "b.yaml", "--step", 3)
+    assert isinstance(late.exception, ConfigError)

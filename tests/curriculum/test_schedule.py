@@ -46,7 +46,7 @@ def _read(raw: dict[str, Any]) -> Schedule:
         ({"stage0__mixture": {}}, "mixture is empty"),
         ({"stage1__context": 128}, r"stages\[1\].context: .* ascending context"),
         ({"stage1__name": "a"}, "'a' stands twice"),
-        ({"stage0__tokens": 100}, "less than one step of 2 rows of 256 tokens"),
+        ({"stage0__tokens": 100}, "less than one step's batch of 506 tokens"),
         ({"stage0__rows": 0}, "at least 1 row"),
         ({"stage0__buckets": ["256", "256"]}, "one bucket twice"),
         ({"stage0__patches": -4}, "patches is -4"),

@@ -1,4 +1,4 @@
-"""`trivium curriculum`: a schedule judged against the corpora that exist, drawn, and unrolled into rows."""
+"""`trivium curriculum`: a schedule judged against corpora that exist or are assumed, drawn, compared and unrolled."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,14 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from trivium.curriculum import Plan
+    from trivium.curriculum import Plan, Schedule
 
 SCHEDULE = typer.Argument(metavar="SCHEDULE", help="A schedule's YAML file, such as recipes/curricula/demo.yaml.")
-CORPORA = typer.Option("--corpora", metavar="DIR", help="The folder that the schedule's corpus paths start from.")
+CORPORA = typer.Option(
+    "--corpora", metavar="DIR", help="The folder (or address) that the schedule's corpus paths start from."
+)
+ASSUME = typer.Option(
+    "--assume", metavar="FILE", help="Corpora on paper: YAML with documents and lengths, in place of --corpora."
+)
 SET = typer.Option("--set", metavar="KEY=VALUE", help="Overrides a value of the schedule; may stand several times.")
+CACHE = typer.Option(
+    "--cache", metavar="DIR", help="A folder for sizes and row indexes, so that the next call is quick."
+)
 JSON = typer.Option("--json", help="Print the facts as JSON.")
 
-group = typer.Typer(help="Validate, show, draw and unroll a context curriculum.", no_args_is_help=True)
+group = typer.Typer(help="Validate, show, draw, compare and unroll a context curriculum.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -24,99 +32,174 @@ def register(app: typer.Typer) -> None:
 @group.command()
 def check(
     schedule: Annotated[Path, SCHEDULE],
-    corpora: Annotated[Path, CORPORA],
+    corpora: Annotated[str | None, CORPORA] = None,
+    assume: Annotated[Path | None, ASSUME] = None,
     overrides: Annotated[list[str] | None, SET] = None,
+    cache: Annotated[Path | None, CACHE] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Validates SCHEDULE against the corpora: tokens, epochs, row fill, steps and learning rate by stage.
+    """Proves that the corpora can feed SCHEDULE: tokens, epochs by corpus and bucket, row fill, steps, shortfalls.
 
-    Exit codes: 0 it can run (warnings may stand), 1 sets that may not be mixed or are damaged, 2 a wrong schedule.
+    Exit codes: 0 it can run (warnings may stand), 1 sets that may not be mixed or are damaged, 2 a wrong schedule or
+    corpora that fall short.
     """
     from trivium.console import emit_json
     from trivium.curriculum.report import report
 
-    facts = report(_plan(schedule, corpora, overrides))
+    plan = _plan(schedule, corpora, assume, overrides, cache)
+    facts = report(plan)
     if as_json:
         emit_json(facts)
     else:
         from trivium.commands import curriculum_tables
 
         curriculum_tables.print_report(facts)
+    if facts.shortfalls:
+        raise typer.Exit(2)
 
 
 @group.command()
 def show(
     schedule: Annotated[Path, SCHEDULE],
+    corpora: Annotated[str | None, CORPORA] = None,
+    assume: Annotated[Path | None, ASSUME] = None,
     overrides: Annotated[list[str] | None, SET] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Prints SCHEDULE resolved: every default spelled out, mixtures as shares."""
-    from trivium.console import emit_json
-    from trivium.curriculum import Schedule
-    from trivium.data.config import dump_yaml, load_yaml, to_mapping
+    """Prints SCHEDULE resolved: every default spelled out, mixtures as shares, steps and learning rate by stage.
 
-    resolved = load_yaml(schedule, Schedule, overrides=overrides or ()).resolved()
+    The table goes to stderr, the YAML to stdout, so that it can be kept. With --corpora or --assume mixtures are
+    resolved down to length buckets, as up-sampling and the share of vision make them.
+    """
+    from trivium.commands import curriculum_tables
+    from trivium.console import emit_json
+    from trivium.data.config import dump_yaml, to_mapping
+
+    rules = _schedule(schedule, overrides)
+    resolved = rules.resolved()
+    lines = curriculum_tables.stage_facts(rules)
+    weights = None
+    if corpora is not None or assume is not None:
+        weights = curriculum_tables.weight_facts(_plan(schedule, corpora, assume, overrides, None))
     if as_json:
-        emit_json(to_mapping(resolved))
-    else:
-        typer.echo(dump_yaml(resolved), nl=False)
+        extra = {} if weights is None else {"mixture": weights}
+        emit_json({**to_mapping(resolved), "resolved": {"stages": lines, **extra}})
+        return
+    curriculum_tables.print_stages(lines, weights)
+    typer.echo(dump_yaml(resolved), nl=False)
 
 
 @group.command()
 def plot(
     schedule: Annotated[Path, SCHEDULE],
-    corpora: Annotated[Path, CORPORA],
     out: Annotated[Path, typer.Option("--out", help="Where to write: .png, .svg or .html (self-contained).")],
+    corpora: Annotated[str | None, CORPORA] = None,
+    assume: Annotated[Path | None, ASSUME] = None,
     overrides: Annotated[list[str] | None, SET] = None,
+    cache: Annotated[Path | None, CACHE] = None,
 ) -> None:
-    """Draws context, mixture, learning rate and row fill over the steps."""
+    """Draws context, batch, learning rate and mixture over the run's tokens."""
     from trivium.console import note
     from trivium.pipelines.curriculum_plot import write_plot
 
-    write_plot(_plan(schedule, corpora, overrides), out, title=schedule.stem)
+    write_plot(_plan(schedule, corpora, assume, overrides, cache), out, title=schedule.stem)
     note(f"wrote {out}")
 
 
 @group.command()
 def rows(
     schedule: Annotated[Path, SCHEDULE],
-    corpora: Annotated[Path, CORPORA],
-    stage: Annotated[str, typer.Option("--stage", help="A stage's name.")],
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Rows to print.")] = 20,
+    corpora: Annotated[str | None, CORPORA] = None,
+    assume: Annotated[Path | None, ASSUME] = None,
+    start: Annotated[int | None, typer.Option("--from", min=0, help="The first step; left out: step 0.")] = None,
+    stage: Annotated[str | None, typer.Option("--stage", help="Begin at the first step of this stage.")] = None,
+    count: Annotated[int, typer.Option("--count", min=1, help="Steps to print.")] = 1,
+    ranks: Annotated[int, typer.Option("--ranks", min=1, help="Ranks that share each step's rows.")] = 1,
     overrides: Annotated[list[str] | None, SET] = None,
+    cache: Annotated[Path | None, CACHE] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Lists which documents form which rows, from the first step of a stage on."""
-    from itertools import islice, takewhile
+    """Prints what each rank sees in COUNT steps: documents by row, digests of rows and steps, cost by rank.
+
+    Any step is reached at once. Digests do not depend on --ranks; a step's digest covers its rows in their order.
+    """
+    from itertools import islice
 
     from trivium.commands import curriculum_tables
     from trivium.console import emit_json
     from trivium.errors import UsageError
 
-    plan = _plan(schedule, corpora, overrides)
+    plan = _plan(schedule, corpora, assume, overrides, cache)
+    if stage is not None and start is not None:
+        raise UsageError("--from and --stage both name the first step; give one of them")
     try:
-        number = plan.schedule.stage_index(stage)
+        first = plan.first_step(plan.schedule.stage_index(stage)) if stage is not None else start or 0
     except ValueError as error:
         raise UsageError(f"--stage: {error}") from None
-    steps = takewhile(lambda step: step.stage == number, (step for step, _ in plan.rows(plan.start(number))))
-    found = list(islice(((step.step, row) for step in steps for row in step.rows), limit))
-    lines = curriculum_tables.row_facts(plan, found)
+    if first >= plan.steps:
+        raise UsageError(f"--from {first}: the run has {plan.steps} steps, 0 to {plan.steps - 1}; give one of them")
+    found = [step for step, _ in islice(plan.rows(plan.at(first)), count)]
+    facts = [curriculum_tables.step_facts(plan, step, ranks) for step in found]
     if as_json:
-        emit_json(lines)
+        emit_json({"plan": plan.digest, "ranks": ranks, "steps": facts})
     else:
-        curriculum_tables.print_rows(stage, lines)
+        curriculum_tables.print_steps(facts)
 
 
-def _plan(schedule: Path, corpora: Path, overrides: list[str] | None) -> "Plan":
+@group.command()
+def diff(
+    a: Annotated[Path, typer.Argument(metavar="A", help="A schedule's YAML file.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The other one.")],
+    step: Annotated[
+        int | None,
+        typer.Option("--step", min=0, help="Judge whether a run of A that did so many steps may go on as B."),
+    ] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Lists what differs between two schedules, and from which step on.
+
+    Exit codes: 0 (whatever differs), 2 when --step is given and the change reaches behind it.
+    """
+    from trivium.commands import curriculum_tables
+    from trivium.console import emit_json
+    from trivium.curriculum.change import change, differences
+
+    old, new = _schedule(a, None), _schedule(b, None)
+    found = differences(old, new)
+    if as_json:
+        emit_json({"differences": found, "allowed": None if step is None else not [d for d in found if d.step < step]})
+    else:
+        curriculum_tables.print_differences(found, f"{a} → {b}")
+    if step is not None:
+        change(old, new, step)
+
+
+def _schedule(path: Path, overrides: list[str] | None) -> "Schedule":
+    from trivium.curriculum import Schedule
+    from trivium.data.config import load_yaml
+
+    return load_yaml(path, Schedule, overrides=overrides or ())
+
+
+def _plan(
+    schedule: Path, corpora: str | None, assume: Path | None, overrides: list[str] | None, cache: Path | None
+) -> "Plan":
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     from trivium.console import err
-    from trivium.curriculum import Plan, Schedule, catalogues_of, open_corpora
-    from trivium.data.config import load_yaml
+    from trivium.curriculum import Plan, catalogues_of, open_corpora
+    from trivium.curriculum.assumed import assumed_corpora
+    from trivium.errors import UsageError
 
-    rules = load_yaml(schedule, Schedule, overrides=overrides or ())
-    catalogues = catalogues_of(open_corpora(corpora, rules))
-    columns = (TextColumn("packing"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    if (corpora is None) == (assume is None):
+        raise UsageError(
+            "give the corpora either as --corpora DIR (tokenised shard sets) or as --assume FILE (sizes on paper)"
+        )
+    rules = _schedule(schedule, overrides)
+    catalogues = assumed_corpora(assume, rules) if assume else catalogues_of(open_corpora(corpora or "", rules))
+    columns = (TextColumn("reading sizes"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("packing", total=sum(stage.tokens for stage in rules.stages))
-        return Plan.open(rules, catalogues, progress=lambda tokens: bar.update(task, completed=tokens))
+        task = bar.add_task("", total=sum(len(catalogue) for catalogue in catalogues.values()))
+        return Plan.open(
+            rules, catalogues, cache=cache, limits=False, progress=lambda done: bar.update(task, completed=done)
+        )
