@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trivium.pipelines.demo.steps import CORPORA, Step
-from trivium.pipelines.pages import templates
+from trivium.pipelines.pages import policy, templates
 
 
 def write_page(out: Path, plan: Sequence[Step], seconds: Mapping[str, float], total: float) -> dict[str, Any]:
@@ -22,6 +22,7 @@ def write_page(out: Path, plan: Sequence[Step], seconds: Mapping[str, float], to
     template = templates(Path(__file__).parent).get_template("page.html.j2")
     page = template.render(
         facts=facts,
+        policy=policy([]),  # the page has no script
         steps=[{"title": s.title, "command": " ".join(s.arguments), "seconds": seconds.get(s.name)} for s in plan],
         plot=base64.b64encode((out / "curriculum.png").read_bytes()).decode(),
         text=(out / "sample-text.txt").read_text(encoding="utf-8"),

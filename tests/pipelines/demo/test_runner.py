@@ -146,7 +146,7 @@ def records(address):
 def finished(tmp_path):
     """What the demo's steps leave behind, small, with hostile text wherever text of strangers stands."""
     out = tmp_path / "out"
-    funnel = (FunnelStage(name="read", input=2, kept=1, dropped={HOSTILE: 1}),)
+    funnel = (FunnelStage(name="read", input=6, kept=1, dropped={HOSTILE: 1, "too_short": 4}),)
     for name in CORPORA:
         base = Manifest(corpus=name, domain="d", recipe="r", funnel=funnel)
         for kind in ("built", "corpora"):
@@ -156,7 +156,13 @@ def finished(tmp_path):
         "seconds": 3.0,
         "machine": {"threads": 2},
         "bigram_entropy": 3.0,
-        "held_out": {"text": ends, "image": ends, "image_shuffled": ends},
+        "bigram_pictures": {"entropy": 2.25},
+        "held_out": {
+            "text": ends,
+            "image": ends,
+            "image_shuffled": ends,
+            "picture_gap": {"mean": 0.5, "low": 0.4, "high": 0.6, "records": 3},
+        },
         "pictures": {"drawings": {"matched": 2.0, "exchanged": 2.5, "records": 3, "nats_a_picture": 12.5}},
     }
     (out / "run").mkdir()
@@ -198,5 +204,9 @@ def test_the_page_holds_everything_and_hostile_text_makes_no_markup(finished):
     assert all(address.startswith("data:image/png;base64,") for address in pictures)
     assert text.count("not drawn: ") == 1
     assert "the wrong picture costs 12.5 nats" in text
+    assert "+0.500 nats a token (95 %: +0.400 to +0.600; 3 pairs)" in text
+    assert "<b>read:</b> too short 4, &lt;/pre&gt;" in text  # most first, parted by commas, under their stage
+    (content,) = [attrs["content"] for _, attrs in parsed.tags if "http-equiv" in attrs]
+    assert "script-src 'none'" in content
     assert text.count("alert(2)") == 3 + 1 + 1 + 2  # reasons, prompt's text, command, truth and written: all as text
     assert text.count("&lt;img src=x") == text.count("alert(2)")
