@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ def write_page(out: Path, plan: Sequence[Step], seconds: Mapping[str, float], to
     page = template.render(
         facts=facts,
         policy=policy([]),  # the page has no script
-        steps=[{"title": s.title, "command": " ".join(s.arguments), "seconds": seconds.get(s.name)} for s in plan],
+        steps=[{"title": s.title, "command": shlex.join(s.arguments), "seconds": seconds.get(s.name)} for s in plan],
         plot=base64.b64encode((out / "curriculum.png").read_bytes()).decode(),
         text=(out / "sample-text.txt").read_text(encoding="utf-8"),
         pairs=_pairs(out / "pictures"),
