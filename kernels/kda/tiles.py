@@ -36,21 +36,21 @@ MAX_FALL = 80.0  # largest decay exponent over the 15 steps of a tile: e^80 is f
 
 @dataclass(frozen=True, slots=True)
 class TileDecay:
-    row_NHJRK: Tensor  # e^{G_i − G_a}
-    column_NHJRK: Tensor  # e^{G_b − G_j}
-    link_NHJJ1K: Tensor  # e^{G_a − G_b}, 0 where b is a later tile
+    row_NHJRK: Tensor  # 2^{G_i − G_a}
+    column_NHJRK: Tensor  # 2^{G_b − G_j}
+    link_NHJJ1K: Tensor  # 2^{G_a − G_b}, 0 where b is a later tile
 
 
 def tile_decay(G_NHCK: Tensor, anchor: int) -> TileDecay:
-    """Split the decays of `G` (cumulative log decay inside the chunk) around row `anchor` of each tile."""
+    """Split the decays of `G` (cumulative log2 of the decay inside the chunk) around row `anchor` of each tile."""
     N, H, _, K = G_NHCK.shape
     G_NHJRK = G_NHCK.view(N, H, TILES, TILE, K)
     anchor_NHJ1K = G_NHJRK[:, :, :, anchor : anchor + 1]
-    row_NHJRK = (G_NHJRK - anchor_NHJ1K).exp_()
+    row_NHJRK = (G_NHJRK - anchor_NHJ1K).exp2_()
     link_NHJJ1K = anchor_NHJ1K.unsqueeze(3) - anchor_NHJ1K.unsqueeze(2)
     later_JJ11 = torch.ones(TILES, TILES, dtype=torch.bool, device=G_NHCK.device).triu_(1).view(TILES, TILES, 1, 1)
     # Masked before the exponential: after it, the gradient would meet inf · 0.
-    link_NHJJ1K.masked_fill_(later_JJ11, -torch.inf).exp_()
+    link_NHJJ1K.masked_fill_(later_JJ11, -torch.inf).exp2_()
     return TileDecay(row_NHJRK, row_NHJRK.reciprocal(), link_NHJJ1K)
 
 

@@ -82,8 +82,8 @@ def backward(
     """`dfinal`: gradient of the states that leave the documents, longest first, or None."""
     N, H, C, K = c.q_NHCK.shape
     V, B = c.v_NHCV.shape[-1], N * H
-    growth_NHCK = c.G_NHCK.exp()
-    tail_NHCK = (c.G_NHCK[:, :, -1:] - c.G_NHCK).exp_()
+    growth_NHCK = c.G_NHCK.exp2()
+    tail_NHCK = (c.G_NHCK[:, :, -1:] - c.G_NHCK).exp2_()
     decay_BK1 = growth_NHCK[:, :, -1].reshape(B, K, 1)
     do_BCV = do_NHCV.view(B, C, V)
     ddelta_BCV = torch.bmm(c.scores_qk_BCC.transpose(1, 2), do_BCV)

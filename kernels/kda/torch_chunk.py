@@ -13,7 +13,7 @@ from torch.autograd.function import once_differentiable
 
 from trivium.kernels.kda.plan import ChunkPlan
 from trivium.kernels.kda.torch_backward import backward
-from trivium.kernels.kda.torch_forward import MAX_A_LOG, Chunks, forward, gate_forward, normalise, to_chunks
+from trivium.kernels.kda.torch_forward import LOG2_E, MAX_A_LOG, Chunks, forward, gate_forward, normalise, to_chunks
 from trivium.kernels.packed import accumulation_dtype
 
 __all__ = ["ChunkedKDA"]
@@ -46,7 +46,7 @@ class ChunkedKDA(torch.autograd.Function):
         rstd_q, rstd_k = normalise(q), normalise(k)
         q.mul_(scale)
         gate = gate_forward(gate_THK, A_log_H, dt_bias_HK, dtype)
-        decay = to_chunks(gate.sigmoid_THK, rows, dtype).mul_(lower_bound)
+        decay = to_chunks(gate.sigmoid_THK, rows, dtype).mul_(lower_bound * LOG2_E)
         beta = to_chunks(beta_TH, rows, dtype).sigmoid_()
         if plan.valid_NC is not None:
             # A padded row that writes nothing (β = 0) and forgets nothing (g = 0) leaves the state alone.
