@@ -45,6 +45,7 @@ from trivium.data.stage import Drop
 from trivium.data.tokenizers import Tokenizer, tokenize_document
 from trivium.errors import BuildError, DigestError, InputError, UsageError
 from trivium.pipelines.beam import NAMESPACE, BeamOptions, run_job
+from trivium.pipelines.corpora.linefiles import spread
 
 STAGE, VERSION = "tokenize", 1
 WORK = ".tokenize"
@@ -263,7 +264,7 @@ def _run(
     """One job over `elements`, each of which leaves one file that matches `files`."""
 
     def wire(pipeline: beam.Pipeline) -> None:
-        _ = pipeline | "elements" >> beam.Create(elements) | "spread" >> beam.Reshuffle() | name >> beam.ParDo(work)
+        _ = spread(pipeline | "elements" >> beam.Create(elements), "elements") | name >> beam.ParDo(work)
 
     def tick() -> None:
         progress(name, sum(1 for _ in settings.work.glob(files)), len(elements))

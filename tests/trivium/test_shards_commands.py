@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 from trivium.cli import app
 from trivium.commands.shards_pictures import half_blocks
-from trivium.commands.shards_view import plain
 from trivium.data.patches import PictureRules
 from trivium.data.records import Document, Image, Meta, Text, finish, source_id
 from trivium.data.shards import Manifest, ShardSet, write_set
@@ -154,10 +153,6 @@ def test_wrong_use_and_missing_things_are_told_apart(folder, tmp_path):
     assert fails(ConfigError, "even number", *tokenize, "--side-limit", 3) == 2
     assert fails(UsageError, "did you mean --direct_num_workers", *tokenize, "--", "--direct_num_worker=2") == 2
     assert not (tmp_path / "o").exists()
-
-
-def test_foreign_text_can_not_steer_the_terminal():
-    assert plain("a\x1b[31mb\u202ec\r\n\td") == "a\\x1b[31mb\\x202ec\\x0d\n\td"
 
 
 def test_half_blocks_have_the_colours_of_the_picture():

@@ -3,7 +3,6 @@
 Odd: everything that comes out of a record is foreign text; control characters are shown, never sent to the terminal.
 """
 
-import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,28 +15,12 @@ from rich.text import Text as RichText
 from rich.tree import Tree
 
 from trivium.commands.shards_pictures import picture
+from trivium.console import printable, size
 from trivium.data.records import Document, Image, Text
 from trivium.data.shards.diff import KINDS, Change, Difference
 from trivium.data.shards.manifest import Manifest
 from trivium.data.shards.takedown import Dropped
 from trivium.data.stage import Drop
-
-
-def plain(text: str) -> str:
-    """The text with control and direction-changing characters made visible; newlines and tabs stay."""
-    return "".join(
-        c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf") else f"\\x{ord(c):02x}" for c in text
-    )
-
-
-def size(count: int) -> str:
-    """Bytes for people."""
-    value = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} TiB"
 
 
 def table(title: str, headings: list[str], rows: list[list[Any]]) -> Table:
@@ -49,7 +32,7 @@ def table(title: str, headings: list[str], rows: list[list[Any]]) -> Table:
         whole = number or heading in ("set", "id", "source_id")  # what people copy is never cut
         made.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=whole)
     for row in rows:
-        made.add_row(*(RichText(f"{cell:,}" if isinstance(cell, int) else plain(str(cell))) for cell in row))
+        made.add_row(*(RichText(f"{cell:,}" if isinstance(cell, int) else printable(str(cell))) for cell in row))
     return made
 
 
@@ -63,7 +46,7 @@ def sets_table(facts: list[dict[str, Any]]) -> Table:
 
 def stat_view(facts: dict[str, Any], manifest: Manifest) -> Group:
     """The tables of one set."""
-    parts: list[RenderableType] = [Rule(RichText(f"{facts['corpus']}  {plain(facts['path'])}"), align="left")]
+    parts: list[RenderableType] = [Rule(RichText(f"{facts['corpus']}  {printable(facts['path'])}"), align="left")]
     about = f"recipe {facts['recipe'][:12] or '–'}   tokenizer {(facts['tokenizer'] or 'none')[:12]}   "
     about += f"pictures {(facts['pictures'] or 'none')[:12]}   {facts['images']:,} images"
     parts.append(RichText(about, style="dim"))
@@ -101,7 +84,7 @@ def record_view(facts: dict[str, Any], document: Document, media: Mapping[str, b
     for segment in document.segments:
         if isinstance(segment, Text):
             title = "text" if segment.loss else "text, no loss"
-            parts.append(Panel(RichText(plain(segment.text)), title=title, title_align="left"))
+            parts.append(Panel(RichText(printable(segment.text)), title=title, title_align="left"))
         else:
             name = f"{segment.media}  {segment.width} × {segment.height}  {segment.mime}"
             shown: RenderableType = RichText("(a terminal with colours shows it; --save DIR writes it)", style="dim")
@@ -129,7 +112,7 @@ def record_view(facts: dict[str, Any], document: Document, media: Mapping[str, b
 
 def lineage_view(chain: dict[str, Any], onto: Tree | None = None) -> Tree:
     """From the record down to the bytes that it was made of."""
-    label = RichText(plain(f"{chain['id']}  {chain.get('set', '(in none of these sets)')}"))
+    label = RichText(printable(f"{chain['id']}  {chain.get('set', '(in none of these sets)')}"))
     tree = Tree(label) if onto is None else onto.add(label)
     if chain.get("missing"):
         return tree
@@ -138,14 +121,16 @@ def lineage_view(chain: dict[str, Any], onto: Tree | None = None) -> Tree:
     for step in reversed(chain["steps"]):
         seed = "" if step.get("seed") is None else f" seed {step['seed']}"
         tree.add(
-            RichText(plain(f"step {step['name']} v{step['version']} {step.get('parameters', '')[:12]}{seed}".rstrip()))
+            RichText(
+                printable(f"step {step['name']} v{step['version']} {step.get('parameters', '')[:12]}{seed}".rstrip())
+            )
         )
     tree.add(f"recipe {chain['recipe'][:16] or '(none)'}")
     for parent in chain["parents"]:
         lineage_view(parent, tree)
     source = ", ".join(f"{key}: {value}" for key, value in chain["source"].items())
-    place = tree.add(RichText(plain(f"source {source}")))
-    place.add(RichText(plain(f"at {chain['address']}"))).add(f"bytes sha256 {chain['sha256'] or 'unknown'}")
+    place = tree.add(RichText(printable(f"source {source}")))
+    place.add(RichText(printable(f"at {chain['address']}"))).add(f"bytes sha256 {chain['sha256'] or 'unknown'}")
     return tree
 
 
@@ -159,7 +144,7 @@ def diff_view(found: Difference) -> RenderableType:
     """Notes and counts, then the first changes of each kind."""
     if found.identical:
         return RichText(f"identical: {found.records[0]:,} records, every byte the same", style="green")
-    parts: list[RenderableType] = [RichText(f"note: {plain(note)}", style="yellow") for note in found.notes]
+    parts: list[RenderableType] = [RichText(f"note: {printable(note)}", style="yellow") for note in found.notes]
     counts = ", ".join(f"{found.counts[kind]:,} {kind}" for kind in KINDS)
     parts.append(RichText(f"different: {found.records[0]:,} and {found.records[1]:,} records; {counts}"))
     steps = [[kind, step, count] for kind in KINDS for step, count in found.steps[kind].items()]
@@ -176,7 +161,7 @@ def diff_view(found: Difference) -> RenderableType:
         parts.append(RichText(f"manifest keys that differ: {', '.join(found.manifest)}"))
     if found.files:
         shown = ", ".join(found.files[:20]) + (f" and {len(found.files) - 20:,} more" if len(found.files) > 20 else "")
-        parts.append(RichText(f"files that differ: {plain(shown)}"))
+        parts.append(RichText(f"files that differ: {printable(shown)}"))
     return Group(*parts)
 
 
@@ -203,7 +188,7 @@ def grep_view(sums: list[dict[str, Any]], listed: list[dict[str, Any]]) -> Group
     for one in listed:
         line = RichText(f"{one['id']} {one['field']} {one['count']}×  ", style="dim")
         for text, style in ((one["before"], "default"), (one["found"], "bold red"), (one["after"], "default")):
-            line.append(" ".join(plain(text).split("\n")), style=style)
+            line.append(" ".join(printable(text).split("\n")), style=style)
         parts.append(line)
     rows = [[one["set"], one["records"], one["of"], one["matches"]] for one in sums]
     parts.append(table("", ["set", "records", "of", "matches"], rows))
@@ -217,6 +202,6 @@ def sample_view(drawn: list[dict[str, Any]], characters: int = 400) -> Group:
         document: Document = one["of"]
         text = document.text[:characters] + ("…" if len(document.text) > characters else "")
         media = "".join(f"[{name}] " for name in document.media)
-        title = f"{one['id']}  {one['tokens']:,} tokens  {plain(document.meta.address)}"
-        parts.append(Panel(RichText(plain(media + text)), title=RichText(title), title_align="left"))
+        title = f"{one['id']}  {one['tokens']:,} tokens  {printable(document.meta.address)}"
+        parts.append(Panel(RichText(printable(media + text)), title=RichText(title), title_align="left"))
     return Group(*parts)

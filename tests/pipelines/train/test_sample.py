@@ -119,6 +119,32 @@ def test_the_command_prints_text_and_facts(trained, picture, tmp_path):
     plain = CliRunner().invoke(app, ["sample", str(trained[0]), "--prompt", "The ", "--tokens", "8"])
     assert plain.stdout.startswith("The ")
     assert "tok/s" in plain.stderr
+    assert "begins a document of its own" not in plain.stderr
+    bare = CliRunner().invoke(app, ["sample", str(trained[0]), "--tokens", "2"])
+    assert "begins a document of its own" in bare.stderr
+    assert "begins" not in CliRunner().invoke(app, ["sample", str(trained[0]), "--tokens", "2", "--prompt", ""]).stderr
+
+
+def test_documents_written_together_are_those_written_alone(writer, picture):
+    """Each stops at its own end and draws from the seed as if alone."""
+    openings = [("The ", None), ("", picture), ("A longer prompt, of more tokens than the first ", None)]
+    sampling = Sampling(tokens=24, temperature=1.0, seed=5)
+    together = writer.write_together(openings, sampling)
+    for drawn, (prompt, shown) in zip(together, openings, strict=True):
+        alone = writer.write(prompt, shown, sampling)
+        assert (drawn.text, drawn.tokens, drawn.ended, drawn.prompt_tokens) == (
+            alone.text, alone.tokens, alone.ended, alone.prompt_tokens,
+        )  # fmt: skip
+    with torch.no_grad():
+        before = writer.model.backbone.head.weight.clone()
+        writer.model.backbone.head.weight[writer.tokenizer.eos] += 1.0
+    try:
+        ends = writer.write_together(openings * 2, Sampling(tokens=60, temperature=1.0))
+    finally:
+        with torch.no_grad():
+            writer.model.backbone.head.weight.copy_(before)
+    assert all(drawn.ended == (drawn.tokens < 60) for drawn in ends)
+    assert not any("[EOS]" in drawn.text for drawn in ends)
 
 
 def test_refusals_name_their_cure(trained, writer, tmp_path):
