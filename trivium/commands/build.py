@@ -22,14 +22,15 @@ def build(
         list[str] | None, typer.Argument(metavar="[-- BEAM OPTIONS]", help="Options for Beam, as they are.")
     ] = None,
     overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides one key of the recipe.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A change, such as error_budget=0.1; repeatable."),
     ] = None,
     shuffle: Annotated[
         int | None,
         typer.Option("--shuffle-input", metavar="SEED", help="Read in another order; the shards stay the same."),
     ] = None,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show Beam's own log.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Facts as JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print facts as JSON.")] = False,
 ) -> None:
     """Builds one corpus: read, extract, filter, de-duplicate, write shards, a manifest and the rejects.
 

@@ -9,7 +9,10 @@ if TYPE_CHECKING:
     from trivium.model.sizes import LayerSize, Sizes
 
 Name = Annotated[str, typer.Argument(help="nano, tiny, small, base, k3 or k2.", metavar="PRESET")]
-Set = Annotated[list[str] | None, typer.Option("--set", help="A change, such as backbone.layers=9; repeatable.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A change, such as backbone.layers=9; repeatable."),
+]
 Optimizer = Annotated[bool, typer.Option("--optimizer", help="List every parameter's optimizer group.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 

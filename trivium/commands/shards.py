@@ -17,7 +17,7 @@ Paths = Annotated[
     list[str],
     typer.Argument(metavar="PATH…", help="Shard sets, or folders that hold some; local or s3://, gs://, http://."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Facts as JSON on standard output.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 
 
 def ls(

@@ -9,7 +9,7 @@ import typer
 from trivium.console import emit_json, err, note, out
 
 Set = Annotated[str, typer.Argument(help="A shard set; a path or an address.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Facts as JSON on standard output.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 
 
 def verify(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Set = Annotated[str, typer.Argument(metavar="PATH", help="A shard set, or a folder of sets; a path or an address.")]
 Sets = Annotated[list[str], typer.Argument(metavar="PATH…", help="Shard sets, or folders that hold some.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Facts as JSON on standard output.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 
 
 def show(

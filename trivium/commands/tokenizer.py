@@ -9,7 +9,7 @@ import typer
 from trivium.console import emit_json, note, out
 
 File = Annotated[Path, typer.Argument(metavar="TOKENIZER", help="tokenizer.json, its folder, or a tiktoken rank file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Facts as JSON on standard output.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 
 
 def train(

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 RunFile = Annotated[Path, typer.Argument(help="The run's YAML file.", metavar="RUN.yaml")]
 Out = Annotated[Path, typer.Option("--out", help="The run folder; the same one again goes on where it stopped.")]
-Set = Annotated[list[str] | None, typer.Option("--set", help="A change, such as optimizer.momentum=0.9; repeatable.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A change, such as optimizer.momentum=0.9; repeatable."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 
 
