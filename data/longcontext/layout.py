@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from trivium.data.longcontext.kinds.base import HEADING, Plant, Task
 from trivium.data.longcontext.meter import Meter
-from trivium.data.longcontext.pages import Block, Page, heading
+from trivium.data.longcontext.pages import Block, Page, heading, patches_of, size_of
 from trivium.data.longcontext.wording import Frame, fill
 from trivium.data.records import Evidence, Image, Segment, Text
 
@@ -27,16 +27,16 @@ class Layout:
     def add(self, block: Block, *, loss: bool = False) -> int:
         """Appends a block and returns the token position at which it begins."""
         start = self.tokens
+        if block == "":
+            return start
+        self.tokens += size_of(block, self.meter)
+        self.patches += patches_of(block, self.meter)
         if isinstance(block, str):
-            if block:
-                self.segments.append(Text(text=block, loss=loss))
-                self.tokens += self.meter.text(block)
+            self.segments.append(Text(text=block, loss=loss))
             return start
         name = f"i{len(self.media)}.{block.suffix}"
         self.media[name] = block.payload
         self.segments.append(Image(media=name, width=block.width, height=block.height, mime=block.mime))
-        self.tokens += self.meter.picture(block.width, block.height)
-        self.patches += self.meter.fit(block.width, block.height).patches
         return start
 
 
@@ -51,7 +51,7 @@ def borders(pages: Sequence[Page]) -> list[Border]:
     return found
 
 
-def place(pages: Sequence[Page], tasks: Sequence[Task], meter: Meter) -> dict[Border, list[tuple[int, int]]]:
+def place(pages: Sequence[Page], tasks: Sequence[Task]) -> dict[Border, list[tuple[int, int]]]:
     """The plants, as (task, plant), by border: each at the border nearest below its depth, in order of depth.
 
     Depth counts the tokens of the pages. An edit stands between pages, never before the end of its document.
@@ -63,8 +63,8 @@ def place(pages: Sequence[Page], tasks: Sequence[Task], meter: Meter) -> dict[Bo
     at = iter(places)
     border = next(at)
     for number, page in enumerate(pages):
-        for block_number, block in enumerate(page.blocks):
-            total += meter.text(block) if isinstance(block, str) else meter.picture(block.width, block.height)
+        for block_number, size in enumerate(page.sizes):
+            total += size
             if border == (number, block_number):
                 depths.append(total)
                 border = next(at, (-1, -1))
@@ -87,7 +87,7 @@ def lay_out(
 ) -> tuple[Layout, tuple[Evidence, ...]]:
     """The finished row and, for each task, where its evidence and its answer begin (tokens)."""
     layout = Layout(meter)
-    placed = place(pages, tasks, meter)
+    placed = place(pages, tasks)
     wanted = {mark for task in tasks for mark in task.pages}
     at_plant: dict[tuple[int, int], int] = {}
     at_page: dict[tuple[int, int], int] = {}
@@ -98,7 +98,7 @@ def lay_out(
         for at, block in enumerate(page.blocks):
             if (number, at) in wanted:
                 at_page[number, at] = run.position
-            run.add(block, meter)
+            run.add(block, page.sizes[at])
             inner = at < len(page.blocks) - 1
             for t, p in placed.get((number, at), ()):
                 run.close()
@@ -154,10 +154,10 @@ class _Run:
         """Token position of the next block: exact at the run's beginning, after that as its blocks add up."""
         return self._layout.tokens + self._tokens
 
-    def add(self, block: Block, meter: Meter) -> None:
+    def add(self, block: Block, size: int) -> None:
         if isinstance(block, str):
             self._texts.append(block)
-            self._tokens += meter.text(block)
+            self._tokens += size
         else:
             self.close()
             self._layout.add(block)

@@ -4,7 +4,7 @@ Odd: a document of one picture and its code may show only one of the two, so tha
 reading of code. What is left out is kept beside the page, for questions and for nothing else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,7 +31,7 @@ Block = str | Picture
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`blocks` joined are what is shown; `bytes` is the size of the parent's text; `tokens` counts the blocks.
+    """`blocks` joined are what is shown, `sizes` their tokens; `bytes` is the size of the parent's text.
 
     `code` and `picture` are set for a pair, whatever of it is shown. `key` is the parent's source id.
     """
@@ -44,7 +44,7 @@ class Page:
     bytes: int
     shows: Show
     blocks: tuple[Block, ...]
-    tokens: int
+    sizes: tuple[int, ...]
     patches: int
     code: str = ""
     picture: Picture | None = None
@@ -52,6 +52,10 @@ class Page:
     @property
     def text(self) -> str:
         return "".join(block if isinstance(block, str) else PICTURE_MARK for block in self.blocks)
+
+    @property
+    def tokens(self) -> int:
+        return sum(self.sizes)
 
     @property
     def is_pair(self) -> bool:
@@ -103,7 +107,7 @@ def page_of(document: Document, media: Mapping[str, bytes], show: Show, meter: M
                 meter.document(document)  # says what is wrong with a video
     meta = document.meta
     title = " ".join((meta.title or meta.address.rpartition("/")[2]).split())[:_TITLE]
-    tokens, patches = measure(blocks, meter)
+    sizes = tuple(size_of(block, meter) for block in blocks)
     return Page(
         key=meta.source_id,
         cluster=meta.cluster or meta.source_id,
@@ -113,23 +117,20 @@ def page_of(document: Document, media: Mapping[str, bytes], show: Show, meter: M
         bytes=len((pair[1] if pair else document.text).encode()),
         shows=show,
         blocks=tuple(blocks),
-        tokens=tokens,
-        patches=patches,
+        sizes=sizes,
+        patches=sum(patches_of(block, meter) for block in blocks),
         code=pair[1] if pair else "",
         picture=pair[0] if pair else None,
     )
 
 
-def measure(blocks: Sequence[Block], meter: Meter) -> tuple[int, int]:
-    """Tokens and patches of blocks."""
-    tokens = patches = 0
-    for block in blocks:
-        if isinstance(block, str):
-            tokens += meter.text(block)
-        else:
-            tokens += meter.picture(block.width, block.height)
-            patches += meter.fit(block.width, block.height).patches
-    return tokens, patches
+def size_of(block: Block, meter: Meter) -> int:
+    """Tokens of a block."""
+    return meter.text(block) if isinstance(block, str) else meter.picture(block.width, block.height)
+
+
+def patches_of(block: Block, meter: Meter) -> int:
+    return 0 if isinstance(block, str) else meter.fit(block.width, block.height).patches
 
 
 def heading(page: Page, number: int, frame: Frame) -> str:

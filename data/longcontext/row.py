@@ -18,12 +18,13 @@ from trivium.data.longcontext.kinds import KINDS
 from trivium.data.longcontext.kinds.base import Room, Task
 from trivium.data.longcontext.layout import Layout, lay_out
 from trivium.data.longcontext.meter import Meter
-from trivium.data.longcontext.pages import Page, Show, heading, measure, page_of, unfit
+from trivium.data.longcontext.pages import Page, Show, heading, page_of, patches_of, size_of, unfit
 from trivium.data.longcontext.wording import Frame, Wording
 from trivium.data.records import Document, Evidence
 
 MOST_TOKENS = 1 << 20  # K3's longest context
-PATIENCE = 64  # documents of a pool refused one after another before it counts as exhausted
+PATIENCE = 32  # documents of a pool refused one after another before it counts as exhausted
+_MOST_CHARACTERS = 8  # a token of any long text, on the average
 STRIKES = 4  # failures of a kind in one row
 _SLACK = 8  # tokens a text, for numbers in its frame and for tokens that end otherwise where a text is cut
 _RESERVE = (0.04, 250)  # left for statements, questions and answers: at most this share of a row, this a question
@@ -165,6 +166,13 @@ def _take(
         show: Show = dice.weighted(rules.pairs)
         if {document.meta.source_id, document.meta.cluster or document.meta.source_id} & seen:
             continue
+        if not media and len(document.text) > _MOST_CHARACTERS * left.tokens:  # spares counting what can't fit
+            refused += 1
+            if len(pool.passed) < PATIENCE:
+                pool.passed.append(record)
+            if refused >= PATIENCE:
+                return
+            continue
         page = page_of(document, media, show, meter)
         size = cost(page, frame, meter)
         if unfit(page, frame) or size > rules.longest * rules.tokens or page.patches > left.patches:
@@ -212,5 +220,7 @@ def task_cost(task: Task, frame: Frame, meter: Meter) -> tuple[int, int]:
     """Tokens and patches that a task takes at most: statements with their frames, question, picture, answer."""
     texts = [f"{frame.edit}{frame.note}{plant.text}\n\n" for plant in task.plants]
     texts.append(f"{frame.question}{task.question}{frame.answer}{task.answer}\n\n")
-    tokens, patches = measure([task.picture] if task.picture is not None else [], meter)
-    return tokens + sum(meter.text(text) + _SLACK for text in texts), patches
+    tokens = sum(meter.text(text) + _SLACK for text in texts)
+    if task.picture is None:
+        return tokens, 0
+    return tokens + size_of(task.picture, meter), patches_of(task.picture, meter)

@@ -53,7 +53,7 @@ class LongContext(Source, kw_only=True, tag="long_context"):
     seed: int = 0
     row: RowRules
     tokenizer: str = ""
-    bytes_per_token: Annotated[float, msgspec.Meta(ge=0.5, le=16)] = 3.5
+    bytes_per_token: Annotated[float, msgspec.Meta(ge=0.5, le=16)] = 2.0
     pictures: PictureRules = PictureRules()
     held_out: HeldOut = HeldOut()
     wording: Wording | None = None

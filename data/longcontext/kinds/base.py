@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from trivium.data.longcontext.dice import Dice
-from trivium.data.longcontext.drawings import Drawing, read_code
+from trivium.data.longcontext.drawings import Drawing, read_code, read_picture
 from trivium.data.longcontext.pages import Block, Page
 from trivium.data.longcontext.wording import Wording, fill
 
@@ -63,9 +63,14 @@ class Room:
 
     @cached_property
     def drawings(self) -> dict[int, Drawing]:
-        """The simple drawings among the pairs, by page from 0."""
-        found = {number: read_code(page.code) for number, page in enumerate(self.pages) if page.code}
-        return {number: drawing for number, drawing in found.items() if drawing is not None}
+        """The simple drawings among the pairs, by page from 0: those whose code and picture say the same."""
+        found = {}
+        for number, page in enumerate(self.pages):
+            told = read_code(page.code) if page.code else None
+            seen = read_picture(page.picture.payload) if told is not None and page.picture is not None else None
+            if told is not None and seen is not None and told.like(seen):
+                found[number] = told
+        return found
 
     @cached_property
     def titles(self) -> Counter[str]:
