@@ -174,7 +174,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file that takes the name `path` when the block ends well, synced to disk; else nothing is left."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
-        with open(temporary, "xb") as file:
+        with open(temporary, "xb", buffering=1 << 20) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -4,13 +4,17 @@ Odd: the reader accepts nothing else. Links, directories, devices, pax and GNU e
 that passes here holds exactly the members that its headers show, whichever program opens it.
 """
 
-import tarfile
 from dataclasses import dataclass
 
 from trivium.errors import ShardError
 
 BLOCK = 512
 END = bytes(2 * BLOCK)
+_LONGEST = 100  # characters of a name
+_OWNER = b"0000644\x000000000\x000000000\x00"  # mode, user, group
+_TIME = b"\x0000000000000\x00"
+_REST = b"\0 0" + bytes(100) + b"ustar\x0000" + bytes(247)  # an ordinary file
+_SUM = sum(_OWNER + _TIME + b" " * 8 + _REST[2:])  # of a header without name and size
 _KINDS = {
     b"\0": "an old-style file",
     b"1": "a hard link",
@@ -48,18 +52,18 @@ def padded(size: int) -> int:
 
 
 def header(name: str, size: int) -> bytes:
-    """The 512 bytes before a payload of `size` bytes; the same for the same arguments, always."""
-    info = tarfile.TarInfo(name)
-    info.size, info.mode, info.mtime = size, 0o644, 0
-    info.uid = info.gid = 0
-    info.uname = info.gname = ""
+    """The 512 bytes before a payload of `size` bytes: what `tarfile` makes of it, and the tests hold it to that."""
     try:
-        raw = info.tobuf(tarfile.USTAR_FORMAT, encoding="ascii", errors="strict")
-    except ValueError as error:  # UnicodeEncodeError too
+        text = name.encode("ascii")
+    except UnicodeEncodeError as error:
         raise ShardError(f"member {name!r} of {size} bytes does not fit a ustar header ({error})") from None
-    if len(raw) != BLOCK:
-        raise ShardError(f"member {name!r} needs {len(raw)} bytes of header; a name has at most 100 characters")
-    return raw
+    if not 0 < len(text) <= _LONGEST or b"\0" in text:
+        raise ShardError(f"member {name!r} has {len(text)} characters; a name has 1 to {_LONGEST}")
+    if not 0 <= size < 8**11:
+        raise ShardError(f"member {name!r} of {size} bytes does not fit a ustar header; the limit is 8 GiB")
+    digits = b"%011o" % size
+    total = _SUM + sum(text) + sum(digits)
+    return b"".join((text.ljust(100, b"\0"), _OWNER, digits, _TIME, b"%06o" % total, _REST))
 
 
 def parse(raw: bytes, offset: int) -> Member:
