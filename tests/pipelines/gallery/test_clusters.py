@@ -1,0 +1,41 @@
+"""Duplicates stand beside what survived them, however many steps lie between."""
+
+from gallery_sets import make, written
+
+from trivium.data.records import Text, source_id
+from trivium.data.shards import Manifest, write_set
+from trivium.data.stage import Drop
+
+
+def test_clusters_hold_survivor_and_duplicates_through_every_step(tmp_path):
+    stays = make("stays", (Text(text="the text that stays"),), {}, title="stays")
+    alone = make("alone", (Text(text="alone"),), {})
+    twins = [make(f"twin{i}", (Text(text=f"twin {i}"),), {}, cluster="t" * 26) for i in range(2)]
+
+    def gone(address, survivor, similarity, stage):
+        return Drop(
+            source_id=source_id("s", address),
+            source="s",
+            address=address,
+            stage=stage,
+            reason=stage,
+            excerpt=f"text of {address}",
+            survivor=survivor,
+            similarity=similarity,
+        )
+
+    near = gone("near", stays[0].meta.source_id, 0.87, "near_dedup")
+    behind = gone("behind", near.source_id, 1.0, "exact_dedup")  # went for a record that went itself
+    loop = [gone("a", source_id("s", "b"), 1.0, "x"), gone("b", source_id("s", "a"), 1.0, "x")]
+    base = Manifest(corpus="c", domain="d", recipe="r")
+    write_set(tmp_path / "set", [stays, alone, *twins], base, rejects={"build": [near, behind, *loop]})
+    _, _, data = written([tmp_path / "set"], tmp_path / "p.html")
+    first, second = data["clusters"]
+    assert [one["address"] for one in first["kept"]] == ["stays"]
+    assert [(one["address"], one["similarity"]) for one in first["lost"]] == [("behind", 1.0), ("near", 0.87)]
+    assert first["kept"][0]["text"] == "the text that stays"
+    assert first["lost"][0]["survivor"] == near.source_id
+    assert (first["near"], first["size"]) == (True, 3)
+    assert sorted(one["address"] for one in second["kept"]) == ["twin0", "twin1"]
+    assert (second["near"], second["lost"]) == (False, [])
+    assert data["sets"][0]["clusters"] == 2
