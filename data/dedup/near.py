@@ -6,10 +6,11 @@ from trivium.data.stage import Stage, StageConfig
 
 
 class NearDedup(StageConfig, kw_only=True, tag="near_dedup"):
-    """MinHash over word n-grams, banded, every candidate pair verified, clusters by connected components.
+    """MinHash over word n-grams, banded, each candidate pair verified by its sets, clusters by connected components.
 
     Band geometry 14 x 8 = 112 permutations is FineWeb's (arXiv 2406.17557): pairs of Jaccard 0.75 are found with
-    probability 0.77, of 0.8 with 0.92. `quality` names the score that picks a cluster's survivor before length.
+    probability 0.77, of 0.8 with 0.92; what the bands bring is kept or not by the true similarity of the two sets of
+    n-grams, never by the sketch. `quality` names the score that picks a cluster's survivor before length.
     `max_cluster` and `max_source_loss` stop the build; a larger value is the override that a person gives.
     """
 

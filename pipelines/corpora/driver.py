@@ -173,7 +173,7 @@ class _Driver:
         for part in range(parts):
             self._run(f"{name}: candidates", PairGraph(near, refs, folder, part, parts), folder, total=self.size)
         edges = self._job_folder(f"{name}-edges")
-        graph = VerifyGraph(near, refs, sorted(folder.glob("pairs-*")), edges)
+        graph = VerifyGraph(near, self.folder, (refs, sorted(folder.glob("pairs-*"))), edges)
         self._run(f"{name}: verify", graph, edges, total=self.size)
         mark = _mark(edges)
         for number in range(1, MAX_ROUNDS + 1):

@@ -13,7 +13,8 @@ import msgspec
 from trivium.data.dedup.components import Edge, bucket_pairs, large_star, small_star
 from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.near import NearDedup
-from trivium.data.dedup.signature import band_keys, estimate
+from trivium.data.dedup.shingles import Hashes, jaccard, shingles, words_of
+from trivium.data.dedup.signature import band_keys
 from trivium.data.dedup.survivor import choose
 from trivium.data.stage import EXCERPT, Drop
 from trivium.pipelines.corpora.items import DROPS, Counters, count_drop
@@ -97,9 +98,10 @@ class PairGraph:
         write(distinct(pairs, "distinct"), self._folder, f"pairs-{self._part}")
 
 
-def signed(line: bytes) -> tuple[str, bytes]:
+def located(line: bytes) -> tuple[str, bytes]:
+    """Source id and the reference without what verifying does not need."""
     ref = decode_ref(line)
-    return ref.source_id, ref.signature
+    return ref.source_id, encode_line(msgspec.structs.replace(ref, signature=b"", duplicates=()))
 
 
 def by_first(line: bytes) -> tuple[str, str]:
@@ -107,47 +109,76 @@ def by_first(line: bytes) -> tuple[str, str]:
 
 
 class AttachFirst(beam.DoFn):
-    """Joins a pair's first signature and keys the pair by its second id."""
+    """Joins where a pair's first text lies and keys the pair by its second id."""
 
     def process(self, group: tuple[str, dict[str, Any]]) -> Iterator[tuple[str, tuple[str, bytes]]]:
         first, joined = group
-        for signature in joined["signature"]:
+        for place in joined["place"]:
             for second in sorted(set(joined["pairs"])):
-                yield second, (first, signature)
+                yield second, (first, place)
+
+
+class ShingleSets:
+    """Shingle sets of texts in the spool, the last few kept: one text stands in many candidate pairs."""
+
+    def __init__(self, build: str, ngram: int, keep: int = 256) -> None:
+        self._reader, self._ngram, self._keep = SpoolReader(Path(build)), ngram, keep
+        self._sets: dict[str, Hashes] = {}
+
+    def of(self, ref: Ref) -> Hashes:
+        found = self._sets.pop(ref.source_id, None)
+        if found is None:
+            found = shingles(words_of(self._reader.get(ref).document.text), self._ngram)
+        self._sets[ref.source_id] = found
+        if len(self._sets) > self._keep:
+            self._sets.pop(next(iter(self._sets)))
+        return found
+
+    def close(self) -> None:
+        self._reader.close()
 
 
 class Verify(beam.DoFn):
-    """Keeps the pairs whose signatures agree at least as much as the recipe's threshold."""
+    """Keeps the pairs whose shingle sets are alike by the recipe's threshold; their texts are read for it."""
 
-    def __init__(self, threshold: float) -> None:
-        self._threshold = threshold
+    def __init__(self, build: str, near: NearDedup) -> None:
+        self._build, self._near = build, near
+
+    def setup(self) -> None:
+        self._sets = ShingleSets(self._build, self._near.ngram)
+
+    def teardown(self) -> None:
+        self._sets.close()
 
     def process(self, group: tuple[str, dict[str, Any]]) -> Iterator[bytes]:
         second, joined = group
-        for signature in joined["signature"]:
+        for place in joined["place"]:
             for first, other in sorted(joined["pairs"]):
-                if estimate(signature, other) >= self._threshold:
+                alike = jaccard(self._sets.of(decode_ref(place)), self._sets.of(decode_ref(other)))
+                if alike >= self._near.threshold:
                     yield encode_edge((first, second))
 
 
 class VerifyGraph:
-    """Candidate pairs → `edges`: the pairs that are alike by their signatures."""
+    """Candidate pairs → `edges`: the pairs whose shingle sets are truly alike, whatever their signatures say."""
 
-    def __init__(self, near: NearDedup, refs: list[Path], pairs: list[Path], folder: Path) -> None:
-        self._near, self._refs, self._pairs, self._folder = near, refs, pairs, folder
+    def __init__(self, near: NearDedup, build: Path, inputs: tuple[list[Path], list[Path]], folder: Path) -> None:
+        self._verify = Verify(str(build), near)
+        self._refs, self._pairs = inputs
+        self._folder = folder
 
     def __call__(self, pipeline: beam.Pipeline) -> None:
-        signatures = lines(pipeline, self._refs, "refs") | "signatures" >> beam.Map(signed)
+        places = lines(pipeline, self._refs, "refs") | "places" >> beam.Map(located)
         pairs = distinct(lines(pipeline, self._pairs, "pairs"), "distinct") | "by first" >> beam.Map(by_first)
         half = (
-            {"signature": signatures, "pairs": pairs}
+            {"place": places, "pairs": pairs}
             | "join first" >> beam.CoGroupByKey()
             | "attach first" >> beam.ParDo(AttachFirst())
         )
         edges = (
-            {"signature": signatures, "pairs": half}
+            {"place": places, "pairs": half}
             | "join second" >> beam.CoGroupByKey()
-            | "verify" >> beam.ParDo(Verify(self._near.threshold))
+            | "verify" >> beam.ParDo(self._verify)
         )
         write(edges, self._folder, "edges")
 
@@ -206,16 +237,20 @@ class Label(beam.DoFn):
 class Select(beam.DoFn):
     """A group of duplicates → its survivor; the others become drops that name it."""
 
-    def __init__(self, build: str, stage: str, reason: str, quality: str, near: bool) -> None:
-        self._build, self._stage, self._reason = build, stage, reason
-        self._quality, self._near = quality, near
+    def __init__(self, build: str, stage: str, dedup: ExactDedup | NearDedup) -> None:
+        self._build, self._stage, self._quality = build, stage, dedup.quality
+        self._near = dedup if isinstance(dedup, NearDedup) else None
+        self._reason = "near_duplicate" if self._near else "exact_duplicate"
 
     def setup(self) -> None:
         self._counters = Counters()
         self._reader = SpoolReader(Path(self._build))
+        self._sets = ShingleSets(self._build, self._near.ngram) if self._near else None
 
     def teardown(self) -> None:
         self._reader.close()
+        if self._sets is not None:
+            self._sets.close()
 
     def process(self, group: tuple[str, Any]) -> Iterator[Any]:
         refs = [decode_ref(line) for line in group[1]]
@@ -232,7 +267,7 @@ class Select(beam.DoFn):
         yield encode_line(msgspec.structs.replace(best, duplicates=duplicates, cluster=cluster))
 
     def _drop(self, other: Ref, best: Ref, size: int) -> Drop:
-        similarity = estimate(other.signature, best.signature) if self._near else 1.0
+        similarity = 1.0 if self._sets is None else jaccard(self._sets.of(other), self._sets.of(best))
         return Drop(
             source_id=other.source_id,
             source=other.source,
@@ -250,7 +285,7 @@ class ExactGraph:
     """References → `refs` of one record for each content, `drops` for the rest."""
 
     def __init__(self, exact: ExactDedup, stage: str, build: Path, refs: list[Path], folder: Path) -> None:
-        self._select = Select(str(build), stage, "exact_duplicate", exact.quality, near=False)
+        self._select = Select(str(build), stage, exact)
         self._refs, self._folder = refs, folder
 
     def __call__(self, pipeline: beam.Pipeline) -> None:
@@ -268,7 +303,7 @@ class NearGraph:
     """References and star edges → `refs` of one survivor for each component, `drops` for the rest."""
 
     def __init__(self, near: NearDedup, stage: str, build: Path, inputs: tuple[list[Path], list[Path]], folder: Path):
-        self._select = Select(str(build), stage, "near_duplicate", near.quality, near=True)
+        self._select = Select(str(build), stage, near)
         self._refs, self._edges = inputs
         self._folder = folder
 

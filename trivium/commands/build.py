@@ -19,7 +19,7 @@ def build(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.yaml", help="The corpus recipe.")],
     folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="The shard set: new, or an earlier build.")],
     beam: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- BEAM OPTIONS]", help="Options for Beam, as they are.")
+        list[str] | None, typer.Argument(metavar="-- BEAM OPTIONS", help="Options for Beam, as they are.")
     ] = None,
     overrides: Annotated[
         list[str] | None,

@@ -126,7 +126,7 @@ def tokenize(
     source: Annotated[str, typer.Argument(metavar="IN", help="A set, or a folder of sets; a path or an address.")],
     tokenizer: Annotated[Path, typer.Option("--tokenizer", help="tokenizer.json, its folder, or a rank file.")],
     target: Annotated[Path, typer.Option("--out", metavar="OUT", help="Folder of the tokenised set or sets.")],
-    beam: Annotated[list[str] | None, typer.Argument(metavar="[-- BEAM OPTIONS]", help="Any Beam options.")] = None,
+    beam: Annotated[list[str] | None, typer.Argument(metavar="-- BEAM OPTIONS", help="Any Beam options.")] = None,
     buckets: Annotated[str, typer.Option("--buckets", help="Bounds in tokens, rising.")] = "8k,64k,256k,1m",
     patch_limit: Annotated[int, typer.Option("--patch-limit", help="Patches a picture, at most.")] = 65536,
     side_limit: Annotated[int, typer.Option("--side-limit", help="Patches a side of a picture, at most.")] = 512,
