@@ -19,8 +19,8 @@ for (const figure of document.querySelectorAll("figure[data-chart]")) {
       const near = line.points.reduce((a, b) => Math.abs(b[0] - x) < Math.abs(a[0] - x) ? b : a);
       const row = document.createElement("div"), swatch = document.createElement("i");
       swatch.className = line.style;
-      const place = line.points.indexOf(near);
-      const interval = line.low ? ` (${line.low[place][1]} to ${line.high[place][1]})` : "";
+      const [low, high] = [line.low, line.high].map((edge) => (edge || []).find((point) => point[0] === near[0]));
+      const interval = low && high ? ` (${low[1]} to ${high[1]})` : "";
       row.append(swatch, line.name + "  " + near[1] + interval);
       tip.append(row);
     }

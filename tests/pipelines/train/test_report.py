@@ -163,6 +163,8 @@ def test_an_interval_is_drawn_around_its_line():
     assert heights[0] < float(line[0].split(",")[1]) < heights[3]
     assert heights[1] < float(line[1].split(",")[1]) < heights[2]
     assert chart.data()["series"][0]["low"] == [[0, 0.5], [10, 1.0]]
+    few = Chart("t", "n", "nats", (Series("a", x, mean, "s1", low=[None, 1.0], high=[None, 3.0]),))
+    assert few.data()["series"][0]["low"] == [[10, 1.0]]  # found by its step, not by its place
     alone = Chart("t", "n", "nats", (Series("a", [0], [1.0], "s1", low=[0.5], high=[1.5]),))
     assert any(node.get("class") == "whisker s1" for node in ElementTree.fromstring(alone.svg()).iter("line"))
 
