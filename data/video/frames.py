@@ -133,9 +133,9 @@ def _open(payload: bytes) -> "tuple[av.container.InputContainer, VideoStream]":
 
 def _look(payload: bytes) -> _Facts:
     """Counts the packets without decoding them."""
+    container, stream = _open(payload)
     import av
 
-    container, stream = _open(payload)
     width, height = stream.codec_context.width, stream.codec_context.height
     if not 0 < width * height <= MOST_PIXELS:
         raise GuardError("too_large", f"frames of {width} × {height} pixels; at most {MOST_PIXELS} pixels are decoded")
@@ -196,9 +196,9 @@ def _doubtful(payload: bytes, frames: Sequence[tuple[float, Pixels]], size: tupl
 
 def _near(payload: bytes, seconds: float, size: tuple[int, int]) -> Pixels | None:
     """PyAV's frame at that time, from the key frame before it; None when it can't be decoded."""
+    container, stream = _open(payload)
     import av
 
-    container, stream = _open(payload)
     with container:
         try:
             start = stream.start_time or 0
@@ -217,9 +217,9 @@ def _near(payload: bytes, seconds: float, size: tuple[int, int]) -> Pixels | Non
 
 def _by_pyav(payload: bytes, wanted: Sequence[float], size: tuple[int, int]) -> tuple[list[tuple[float, Pixels]], str]:
     """Frames from the beginning on, nearest after each wanted time, and why it stopped early."""
+    container, stream = _open(payload)
     import av
 
-    container, stream = _open(payload)
     found: list[tuple[float, Pixels]] = []
     last: tuple[float, Any] | None = None
     fault = ""

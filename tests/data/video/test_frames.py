@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from trivium.data.guard import Limits
 from trivium.data.preview import Previewer
 from trivium.data.video.frames import MOST_PIXELS, spread, strip
+from trivium.errors import GuardError
 
 sys.path.insert(0, str(Path(__file__).parent))  # the clip maker beside this file
 from clips import clip, lying_avi, pixels, streaming_clip
@@ -60,6 +61,16 @@ def test_what_decord_does_not_know_is_decoded_all_the_same():
     assert (found.codec, found.decoder, found.notes, len(found.frames)) == ("av1", "PyAV", (), 4)
     for frame in found.frames:
         assert np.abs(seen(frame) - pixels(round(frame.seconds * 25), 60, 160, 120)).mean() < 8
+
+
+def test_without_decord_pyav_shows_the_frames_and_without_both_it_is_said(monkeypatch):
+    payload = clip(frames=20)
+    monkeypatch.setitem(sys.modules, "decord", None)
+    assert strip(payload, 3, 160).decoder == "PyAV"
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(GuardError, match=r"pip install 'trivium\[video\]'") as caught:
+        strip(payload, 3, 160)
+    assert caught.value.reason == "missing"
 
 
 def test_frames_are_scaled_down_and_keep_their_shape():
