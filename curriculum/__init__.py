@@ -10,7 +10,8 @@ from trivium.curriculum.corpora import catalogue_of, catalogues_of, open_corpora
 from trivium.curriculum.plan import Plan
 from trivium.curriculum.ranks import Cost, assign, rank_rows
 from trivium.curriculum.rows import Cursor, Piece, Row, State, StepRows
-from trivium.curriculum.schedule import Schedule, Stage
+from trivium.curriculum.schedule import Schedule
+from trivium.curriculum.stage import Stage
 
 __all__ = [
     "Catalogue",

@@ -43,9 +43,9 @@ class Runs:
     def records(self, items: Integers) -> Integers:
         """Record numbers of the pool's items."""
         if len(self.start) == 1:
-            return items + self.start[0]
+            return items + int(self.start[0])
         run = np.searchsorted(self.before, items, side="right") - 1
-        return items - self.before[run] + self.start[run]
+        return np.asarray(items - self.before[run] + self.start[run])
 
 
 class Lengths(Protocol):

@@ -3,6 +3,8 @@
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 
+import numpy as np
+
 
 def pack(
     tokens: Sequence[int], patches: Sequence[int], *, context: int, patch_budget: int, least: int = 0
@@ -14,10 +16,8 @@ def pack(
     pieces stand in the order they were drawn. Raises ValueError when a piece can't fit any row: cutting and skipping
     happen before packing.
     """
-    order = sorted(
-        range(len(tokens)),
-        key=lambda i: (-max(tokens[i] * patch_budget, patches[i] * context), -tokens[i], -patches[i], i),
-    )
+    size, pictured = np.array(tokens, dtype=np.int64), np.array(patches, dtype=np.int64)
+    order = np.lexsort((-pictured, -size, -np.maximum(size * patch_budget, pictured * context))).tolist()
     rows: list[list[int]] = []
     patch_room: list[int] = []
     rooms: list[tuple[int, int]] = []  # (token room, row), ascending: the first that fits is the best fit

@@ -21,7 +21,8 @@ from trivium.curriculum.line import Line
 from trivium.curriculum.mixture import least_window, mean_piece, stage_lines
 from trivium.curriculum.pools import Pool, Rules, Supply, make_pools, supplies
 from trivium.curriculum.rows import Cursor, Row, State, StepRows
-from trivium.curriculum.schedule import Schedule, Stage
+from trivium.curriculum.schedule import Schedule
+from trivium.curriculum.stage import Stage
 from trivium.curriculum.supply import check_supply, read_supplies, write_supplies
 from trivium.curriculum.windows import Window, make_window
 from trivium.data.config import digest, to_mapping
@@ -180,6 +181,19 @@ class Plan:
             rows, behind = self._step(state)
             yield rows, behind
             state = behind
+
+    def adopt(self, state: State) -> State:
+        """The state with the pools of this plan: those that a changed schedule adds begin, those it drops are left out.
+
+        `rows` judges the rest.
+        """
+        cursors = {name: state.cursors.get(name, Cursor()) for name in self.pools}
+        return msgspec.structs.replace(state, cursors=cursors)
+
+    def corpus_digest(self, corpus: str) -> str:
+        """Names a corpus's documents, and those of them that are not trained on."""
+        side = self.sides.get(corpus)
+        return self.catalogues[corpus].digest + (f"-{side.digest}" if side is not None else "")
 
     def held_out(self, corpus: str, *, context: int | None = None, patches: int | None = None) -> list[Row]:
         """The held-out documents of a corpus, packed once in the order of their records.

@@ -1,6 +1,6 @@
 """Shuffles without state: a permutation of n items is a keyed bijection, so any position is found in O(1).
 
-Odd: nothing is ever sorted or stored. An item x < a·b is the pair (x mod a, x div a) with a and b near √n; six Feistel
+Odd: nothing is ever sorted or stored. An item x < a·b is the pair (x mod a, x div a) with a and b near √n; Feistel
 rounds add a hash of one half to the other, modulo a and b in turn. The few positions that land in [n, a·b) walk on
 along their cycle until they land inside (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002, method 3).
 """
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 _ROUNDS = 6
+_SMALL, _SMALL_ROUNDS = 4096, 12  # with halves of few values six rounds leave some orders likelier than others
 _MIX_A = np.uint32(0x21F0AAAD)  # a 32-bit mixer of low bias (Wellons, "hash-prospector", 2018)
 _MIX_B = np.uint32(0x735A2D97)
 _SHIFT_A, _SHIFT_B = np.uint32(16), np.uint32(15)
@@ -45,7 +46,7 @@ def permute(positions: npt.NDArray[np.int64], size: int, key: int) -> npt.NDArra
 
 
 def _walk(positions: npt.NDArray[np.int64], size: int, key: int) -> npt.NDArray[np.int64]:
-    keys = _round_keys(key)
+    keys = _round_keys(key)[: _SMALL_ROUNDS if size <= _SMALL else _ROUNDS]
     values = _network(positions, size, keys)
     outside = np.flatnonzero(values >= size)
     while outside.size:  # each walk ends: the network is a bijection, so the cycle comes back inside
@@ -56,7 +57,7 @@ def _walk(positions: npt.NDArray[np.int64], size: int, key: int) -> npt.NDArray[
 
 @lru_cache(maxsize=256)
 def _round_keys(key: int) -> tuple[np.uint32, ...]:
-    return tuple(np.uint32(key64(key, number) & 0xFFFFFFFF) for number in range(_ROUNDS))
+    return tuple(np.uint32(key64(key, number) & 0xFFFFFFFF) for number in range(_SMALL_ROUNDS))
 
 
 def _network(values: npt.NDArray[np.int64], size: int, keys: tuple[np.uint32, ...]) -> npt.NDArray[np.int64]:

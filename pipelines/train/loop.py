@@ -65,7 +65,7 @@ class Loop:
             ) from None
         state = found.state
         self.step, self.tokens = found.step, state["tokens"]
-        self.state = from_mapping(state["curriculum"], State, name=str(found.folder))
+        self.state = self.plan.adopt(from_mapping(state["curriculum"], State, name=str(found.folder)))
         self._saved_step = found.step
         self.skipped.resume(state["loader"])
         if state["threads"] != torch.get_num_threads():
@@ -110,6 +110,9 @@ class Loop:
         began = time.perf_counter()
         rows = fed.rows
         left_out = self.skipped.take(rows.step + 1, sum(len(row.pieces) for row in rows.rows), fed.skips)
+        if left_out is not None and self.skipped.skipped - len(fed.skips) < TOLD:
+            first = fed.skips[0]
+            progress.note(f"step {rows.step + 1}: {len(fed.skips)} left out ({first.reason}: {first.detail})")
         batch = fed.batch.to(self.prepared.device)
         measured = train_step(self.model, self.optimizer, self.prepared, batch, step=rows.step + 1, lr=rows.lr)
         clock = {"step": fed.waited + time.perf_counter() - began, "data": fed.waited, **measured.pop("time")}
@@ -181,6 +184,7 @@ class Loop:
         self._saving = time.perf_counter() - began
 
 
+TOLD = 5  # documents left out that are told of while training; all stand in skipped.jsonl
 _SPLITS = ("text", "image", "image_shuffled")
 
 

@@ -47,7 +47,7 @@ class Prepared:
         return {
             "model": to_mapping(self.model),
             "schedule": schedule,
-            "corpora": {name: self.plan.catalogues[name].digest for name in self.schedule.corpora},
+            "corpora": {name: self.plan.corpus_digest(name) for name in self.schedule.corpora},
             "tokenizer": next(iter(self.sets.values())).manifest.tokenizer,
             "pictures": to_mapping(self.rules),
             "optimizer": to_mapping(self.run.optimizer),

@@ -10,7 +10,8 @@ from trivium.console import note as say
 from trivium.data.tokenizers.layout import split_tokens
 from trivium.errors import ShardError
 from trivium.pipelines.train.bigram import Bigrams, Document, count
-from trivium.pipelines.train.checkpoint import CheckpointStore, check_identity
+from trivium.pipelines.train.changes import go_on
+from trivium.pipelines.train.checkpoint import CheckpointStore
 from trivium.pipelines.train.config import dump_resolved, load_run
 from trivium.pipelines.train.folder import (
     RunFolder,
@@ -40,7 +41,7 @@ def train(path: Path, out: Path, overrides: Sequence[str] = (), note: Callable[[
         store.clean()
         found = store.newest(note)
         if found is not None:
-            check_identity(found, prepared.identity)
+            go_on(found, prepared, folder, note)
         _write_start(folder, prepared, 0 if found is None else found.step, note)
         loop = Loop(prepared, folder, note)
         if found is not None:
