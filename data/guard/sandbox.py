@@ -26,8 +26,15 @@ BOOT = (
     "import json, sys; c = json.loads(sys.argv[1]); sys.path += c['path']; "
     "from trivium.data.guard.child import main; main(c)"
 )
-# One thread in a numeric library: a child is one of many, and each thread takes address space.
-ENVIRONMENT = {"LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+# One thread in a numeric library: a child is one of many, and each thread takes address space. Large blocks stay in the
+# heap between requests: to give a picture's pages back and fault them in again takes as long as decoding it.
+ENVIRONMENT = {
+    "LANG": "C.UTF-8",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+}
 _LIBRARIES = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/etc/ld.so.cache")
 _FONTS = ("/usr/share/fonts", "/usr/share/fontconfig", "/etc/fonts")
 _LINKED = ("/lib", "/lib32", "/lib64")  # links into /usr on most systems, folders on the rest

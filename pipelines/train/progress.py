@@ -9,6 +9,7 @@ from rich.text import Text
 from trivium.console import err, note
 
 PLAIN_SECONDS = 15.0
+WAITING = 0.02  # share of a step above which waiting for data is told
 
 
 class _Left(ProgressColumn):
@@ -80,4 +81,6 @@ def _facts(line: dict[str, Any]) -> str:
         if line["loss"][kind] is not None:
             parts.append(f"{kind} {line['loss'][kind]:.3f}")
     rate = sum(line["tokens"].values()) / max(1e-9, line["time"]["step"])
-    return f"loss {', '.join(parts)} · {rate / 1000:.1f}K tok/s · lr {line['lr']:.2e}"
+    waits = line["time"]["data"] / max(1e-9, line["time"]["step"])
+    late = f" · waits for data {waits:.0%} of the step" if waits > WAITING else ""
+    return f"loss {', '.join(parts)} · {rate / 1000:.1f}K tok/s · lr {line['lr']:.2e}{late}"

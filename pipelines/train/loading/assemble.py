@@ -144,10 +144,12 @@ class Assembler:
             if isinstance(one, BadRecordError):
                 faults.setdefault(i, one)
         ids_T = stored.raw_T & ~NO_LOSS
-        owner = _Owner(stored.lengths_P)
-        for i, at in owner.of(ids_T >= self.vocabulary.size):
-            found(i, "vocabulary", f"token {ids_T[at]} lies outside the vocabulary of {self.vocabulary.size}")
-        pads_P = owner.counts(ids_T == self.media_pad)
+        owner_of = _Owner(stored.lengths_P)
+        if len(ids_T) and ids_T.max() >= self.vocabulary.size:
+            for at in np.flatnonzero(ids_T >= self.vocabulary.size).tolist():
+                what = f"token {ids_T[at]} lies outside the vocabulary of {self.vocabulary.size}"
+                found(int(owner_of(at)), "vocabulary", what)
+        pads_P = np.bincount(owner_of(np.flatnonzero(ids_T == self.media_pad)), minlength=len(pieces))
         needed_P = np.array([one.tokens if isinstance(one, Pictures) else 0 for one in shown], np.int64)
         for i in np.flatnonzero(pads_P != needed_P).tolist():
             found(
@@ -177,17 +179,19 @@ class Assembler:
         follows_T = np.empty_like(raw_T)  # the token behind each, flags and all
         follows_T[:-1] = raw_T[1:]
         follows_T[stops_P - 1] = next_P
-        predicted_T = ((follows_T & NO_LOSS) == 0) & (follows_T != self.media_pad)
-        pads_T = ids_T == self.media_pad
+        targets_T = follows_T.astype(np.int64)
+        targets_T[(follows_T >= NO_LOSS) | (follows_T == self.media_pad)] = NO_TARGET
         kind_P = np.array([TEXT_AFTER_PICTURE if one.grids else TEXT for one in shown], np.uint8)
+        modality_T = np.repeat(kind_P, lengths_P)
+        modality_T[ids_T == self.media_pad] = MEDIA
         grids = [grid for one in shown for grid in one.grids]
         return Batch(
             self._tensor(ids_T),
-            self._tensor(np.where(predicted_T, follows_T.astype(np.int64), NO_TARGET)),
+            self._tensor(targets_T),
             self._tensor(np.concatenate([np.zeros(1, np.int64), stops_P])),
             self._patches(shown),
             torch.tensor(grids, dtype=torch.int64).reshape(-1, 3),
-            self._tensor(np.where(pads_T, np.uint8(MEDIA), np.repeat(kind_P, lengths_P))),
+            self._tensor(modality_T),
         )
 
     def _patches(self, shown: Sequence[Pictures]) -> Tensor:
@@ -214,14 +218,8 @@ class _Owner:
     """Which piece a token belongs to."""
 
     def __init__(self, lengths_P: NDArray[np.int64]) -> None:
-        self.stops_P = np.cumsum(lengths_P)
+        self._stops_P = np.cumsum(lengths_P)
 
-    def of(self, marked_T: NDArray[np.bool_]) -> list[tuple[int, int]]:
-        """(piece, token) of every marked token."""
-        at = np.flatnonzero(marked_T)
-        return list(zip(np.searchsorted(self.stops_P, at, side="right").tolist(), at.tolist(), strict=True))
-
-    def counts(self, marked_T: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Marked tokens by piece."""
-        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(marked_T)])
-        return np.diff(sums[np.concatenate([np.zeros(1, np.int64), self.stops_P])])
+    def __call__(self, at: NDArray[np.int64] | int) -> NDArray[np.int64]:
+        """Piece numbers of token numbers."""
+        return np.searchsorted(self._stops_P, at, side="right")
