@@ -1,4 +1,4 @@
-"""An index as columns of numbers and fixed-width strings, checked as a whole: a million records in two seconds.
+"""An index as columns of numbers and fixed-width strings, checked as a whole.
 
 Odd: the JSON is split into its columns by msgspec, and each is read as the text that our writer makes, numbers between
 commas and 26 characters between quotes, without an object for each value.

@@ -87,6 +87,7 @@ def test_a_read_that_stalls_in_the_middle_ends(serve):
 @pytest.mark.parametrize(
     ("manner", "kind", "match", "requests"),
     [("forbidden", StorageError, "HTTP 403.*1 try", 1), ("liar", StorageError, "asked for bytes 0-.*gave 1-", 1)],
+    ids=["forbidden", "liar"],
 )
 def test_what_trying_again_can_not_mend_is_tried_once(serve, manner, kind, match, requests):
     server, url = serve(manner)
@@ -201,7 +202,9 @@ def test_file_addresses_are_local_paths(folder):
 
 
 @pytest.mark.parametrize(
-    "text", ["ftp://host/x", "pipe://cat", "simplecache::s3://a/b", "zip://a::http://b", "s3a://b/c"]
+    "text",
+    ["ftp://host/x", "pipe://cat", "simplecache::s3://a/b", "http://a::s3://b", "s3a://b/c"],
+    ids=["ftp", "pipe", "cached", "chained", "s3a"],
 )
 def test_other_schemes_are_refused(text):
     with pytest.raises(UsageError, match="are not read"):
