@@ -149,7 +149,8 @@ def tokenize(
     options = parse_options(beam or [], verbose=verbose)
     with quiet(verbose):
         from trivium.pipelines.tokenize_job import tokenize_set
-    done, lost = [], []
+    done: list[dict[str, Any]] = []
+    lost: list[str] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:
         for folder in find_sets([source]):
