@@ -11,7 +11,7 @@ from trivium.data.longcontext.drawings import Drawing, read_code, read_picture
 from trivium.data.longcontext.pages import Block, Page
 from trivium.data.longcontext.wording import Wording, fill
 
-_TRIES = 200  # draws of a name before a kind gives up
+_TRIES = 1000  # draws of a name before a kind gives up
 HEADING = -1  # in place of a block's number: the page's heading
 
 

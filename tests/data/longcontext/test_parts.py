@@ -1,6 +1,10 @@
 """The parts that rows are made of: draws, lengths, words, pages, drawings."""
 
+import io
+
 import msgspec
+import PIL.Image
+import PIL.ImageDraw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -206,3 +210,17 @@ def test_a_frozen_page_can_be_compared(drawings):
     assert page_of(document, media, "all", METER) == page_of(document, media, "all", METER)
     other = msgspec.structs.replace(document, meta=msgspec.structs.replace(document.meta, title="other"))
     assert page_of(other, media, "all", METER) != page_of(document, media, "all", METER)
+
+
+def test_a_picture_that_is_not_explained_is_no_drawing():
+    """A red square with a notch fills its box like one, and is none."""
+    for notch in (None, (40, 8, 50, 48)):
+        image = PIL.Image.new("RGB", (112, 112), "white")
+        pen = PIL.ImageDraw.Draw(image)
+        pen.rectangle((0, 0, 55, 55), fill="red")
+        if notch is not None:
+            pen.rectangle(notch, fill="white")
+        buffer = io.BytesIO()
+        image.save(buffer, "PNG")
+        seen = read_picture(buffer.getvalue())
+        assert (seen is None) == (notch is not None)
