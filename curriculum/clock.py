@@ -11,11 +11,15 @@ from trivium.curriculum.stage import Stage
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """`ramp_steps` steps that grow from `start` to `batch` tokens, then equal ones of at most `batch` tokens."""
+    """`ramp_steps` steps that grow from `start` to `batch` tokens, then equal ones of at most `batch` tokens.
+
+    A full batch takes `rows` rows of `capacity` tokens.
+    """
 
     tokens: int
     start: int
     batch: int
+    rows: int
     capacity: int
     ramp_steps: int
     steps: int
@@ -28,7 +32,8 @@ class Clock:
             ramp_steps = max(1, 2 * stage.ramp.tokens // (start + stage.batch))
             ramped = _ramped(ramp_steps, start, stage.batch, ramp_steps)
         rest = -(-max(0, stage.tokens - ramped) // stage.batch)
-        return cls(stage.tokens, start, stage.batch, stage.capacity, ramp_steps, ramp_steps + rest)
+        rows = -(-stage.batch // stage.capacity)
+        return cls(stage.tokens, start, stage.batch, rows, stage.capacity, ramp_steps, ramp_steps + rest)
 
     def before(self, step: int) -> int:
         """Tokens of the stage before its step number `step`, from 0 to `tokens`."""
@@ -44,7 +49,9 @@ class Clock:
         return self.before(step + 1) - self.before(step)
 
     def rows_of(self, step: int) -> int:
-        """Rows that the step is meant to have."""
+        """Rows that the step is meant to have: those of a full batch once a ramp is over."""
+        if step >= self.ramp_steps:
+            return self.rows
         return max(1, -(-self.batch_of(step) // self.capacity))
 
 

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
+from heapq import heapify, heappop, heappush, heapreplace
 
 import numpy as np
 
@@ -12,9 +13,9 @@ def pack(
     """Rows of piece numbers; each row holds at most `context` tokens and `patch_budget` patches.
 
     Pieces go from large to small (by the budget that they fill more) into the row with the least token room that still
-    takes them. Fewer rows than `least` are split, the fullest first, as far as there are pieces. Inside a row the
-    pieces stand in the order they were drawn. Raises ValueError when a piece can't fit any row: cutting and skipping
-    happen before packing.
+    takes them. Where that gives fewer rows than `least`, the fullest give pieces to new ones, as far as there are any.
+    Inside a row the pieces stand in the order they were drawn. Raises ValueError when a piece can't fit any row:
+    cutting and skipping happen before packing.
     """
     size, pictured = np.array(tokens, dtype=np.int64), np.array(patches, dtype=np.int64)
     order = np.lexsort((-pictured, -size, -np.maximum(size * patch_budget, pictured * context))).tolist()
@@ -42,22 +43,44 @@ def pack(
         patch_room[row] -= pictures
         if room > need:  # a full row takes nothing more
             insort(rooms, (room - need, row))
-    _spread(rows, tokens, least)
+    _spread(rows, tokens, patches, patch_budget, least)
     for members in rows:
         members.sort()
     return rows
 
 
-def _spread(rows: list[list[int]], tokens: Sequence[int], least: int) -> None:
-    """Splits rows of several pieces in two until there are `least`, the fullest first."""
+def _spread(
+    rows: list[list[int]], tokens: Sequence[int], patches: Sequence[int], patch_budget: int, least: int
+) -> None:
+    """Opens new rows until there are `least`, each filled with pieces of the fullest rows until they are about even."""
     if len(rows) >= least:
         return
-    fullest = sorted((-sum(tokens[i] for i in members), row) for row, members in enumerate(rows) if len(members) > 1)
+    fullest = [(-sum(tokens[i] for i in members), row) for row, members in enumerate(rows) if len(members) > 1]
+    heapify(fullest)
     while len(rows) < least and fullest:
-        _, row = fullest.pop(0)
-        first, second = rows[row][0::2], rows[row][1::2]  # every other one, by size
-        rows[row] = first
-        for members, number in ((first, row), (second, len(rows))):
-            if len(members) > 1:
-                insort(fullest, (-sum(tokens[i] for i in members), number))
-        rows.append(second)
+        members, fill, room, aside = list[int](), 0, patch_budget, list[tuple[int, int]]()
+        while fullest:
+            full, row = fullest[0]
+            fits = [i for i in rows[row] if 2 * tokens[i] <= -full - fill and patches[i] <= room]
+            if not fits or len(rows[row]) < 2:
+                aside.append(heappop(fullest))
+                continue
+            piece = max(fits, key=lambda i: (tokens[i], i))
+            rows[row].remove(piece)
+            members.append(piece)
+            fill, room = fill + tokens[piece], room - patches[piece]
+            heapreplace(fullest, (full + tokens[piece], row))
+        fullest = [entry for entry in aside if len(rows[entry[1]]) > 1]
+        heapify(fullest)
+        if not members:  # nothing evens them out: the smallest piece of the fullest row moves alone
+            if not fullest:
+                return
+            full, row = heappop(fullest)
+            piece = min(rows[row], key=lambda i: (tokens[i], i))
+            rows[row].remove(piece)
+            members, fill = [piece], tokens[piece]
+            if len(rows[row]) > 1:
+                heappush(fullest, (full + tokens[piece], row))
+        if len(members) > 1:
+            heappush(fullest, (-fill, len(rows)))
+        rows.append(members)

@@ -6,6 +6,7 @@ Each step takes its share of them, so a step is known from its number alone and 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -35,12 +36,16 @@ class Window:
         """Rows [start, stop) as values."""
         return tuple(self._row(members, lines) for members in self.packed[start:stop])
 
-    def _row(self, members: list[int], lines: Sequence[Line]) -> Row:
+    @cached_property
+    def _columns(self) -> tuple[list[int], list[int], list[int], list[int]]:
+        """As lists, which are quicker to pick from than arrays."""
         p = self.pieces
-        pieces = tuple(
-            Piece(lines[self.line[i]].pool.corpus, int(p.record[i]), int(p.start[i]), int(p.stop[i])) for i in members
-        )
-        return Row(pieces, sum(piece.tokens for piece in pieces), int(p.patches[members].sum()))
+        return p.record.tolist(), p.start.tolist(), p.stop.tolist(), p.patches.tolist()
+
+    def _row(self, members: list[int], lines: Sequence[Line]) -> Row:
+        record, start, stop, patches = self._columns
+        pieces = tuple(Piece(lines[self.line[i]].pool.corpus, record[i], start[i], stop[i]) for i in members)
+        return Row(pieces, sum(piece.tokens for piece in pieces), sum(patches[i] for i in members))
 
 
 def make_window(

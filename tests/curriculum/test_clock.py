@@ -33,7 +33,9 @@ def test_steps_divide_the_tokens_without_rest_and_never_exceed_the_batch(stage: 
     rising = sizes[: clock.ramp_steps]
     assert all(b >= a - 1 for a, b in pairwise(rising))
     for step, size in enumerate(sizes):
-        assert (clock.rows_of(step) - 1) * clock.capacity < size <= clock.rows_of(step) * clock.capacity
+        assert size <= clock.rows_of(step) * clock.capacity
+        assert step >= clock.ramp_steps or (clock.rows_of(step) - 1) * clock.capacity < size
+        assert step < clock.ramp_steps or clock.rows_of(step) == stage.rows
 
 
 @given(stage=stages(), tokens=st.floats(1, 1e5), least=st.floats(1, 1e4))

@@ -39,3 +39,26 @@ def test_a_piece_that_fits_no_row_is_refused() -> None:
         pack([300], [0], context=256, patch_budget=64)
     with pytest.raises(ValueError, match="65 patches"):
         pack([3], [65], context=256, patch_budget=64)
+
+
+@given(sizes=pieces, least=st.integers(0, 60))
+def test_more_rows_than_best_fit_needs_are_opened_where_they_are_wanted(
+    sizes: list[tuple[int, int]], least: int
+) -> None:
+    tokens, patches = [t for t, _ in sizes], [p for _, p in sizes]
+    fewest = len(pack(tokens, patches, context=256, patch_budget=64))
+    rows = pack(tokens, patches, context=256, patch_budget=64, least=least)
+    assert len(rows) == max(fewest, min(least, len(sizes)))
+    assert sorted(i for row in rows for i in row) == list(range(len(sizes)))
+    for row in rows:
+        assert row == sorted(row) != []
+        assert sum(tokens[i] for i in row) <= 256
+        assert sum(patches[i] for i in row) <= 64
+
+
+def test_rows_that_are_opened_end_up_about_as_full_as_the_others() -> None:
+    tokens = [10, 20, 30, 40] * 25
+    rows = pack(tokens, [0] * 100, context=250, patch_budget=0, least=11)
+    fills = [sum(tokens[i] for i in row) for row in rows]
+    assert len(fills) == 11
+    assert min(fills) >= 200
