@@ -96,6 +96,12 @@ def summarize(shards: Headed) -> dict[str, Any]:
     }
 
 
+def by_corpus(sets: Iterable[Headed]) -> dict[str, dict[str, int]]:
+    """Sums of several sets by the corpus that they are of."""
+    manifests = [one.manifest for one in sets]
+    return total({one.corpus: Sums(records=one.records, tokens=one.tokens, patches=one.patches)} for one in manifests)
+
+
 def total(tables: Iterable[Mapping[str, Sums]]) -> dict[str, dict[str, int]]:
     """Tables of sums added up, most records first."""
     sums: dict[str, Sums] = {}

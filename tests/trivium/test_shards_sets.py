@@ -80,6 +80,7 @@ def test_one_damaged_tar_does_not_hide_the_rest(sets, damage):
     assert f"damaged: {tar}: " in done.stderr.replace("\n", "")
     both = facts("shards", "stat", sets, code=1)
     assert [one["records"] for one in both["sets"]] == [30, 8]
+    assert {corpus: sums["records"] for corpus, sums in both["corpora"].items()} == {"plants": 30, "stones": 8}
     assert [len(one["faults"]) for one in both["sets"]] == [1, 0]
     rows = facts("shards", "ls", sets, "--records", code=1)
     assert 8 < len(rows) < 38

@@ -78,7 +78,7 @@ def stat(paths: Paths, as_json: AsJson = False) -> None:
     import msgspec
 
     from trivium.commands import shards_view as view
-    from trivium.data.shards.summary import read_heads, summarize
+    from trivium.data.shards.summary import by_corpus, read_heads, summarize
 
     heads, damaged = read_heads(paths)
     facts = [{**summarize(head), "faults": list(head.faults.values())} for head in heads]
@@ -89,12 +89,14 @@ def stat(paths: Paths, as_json: AsJson = False) -> None:
             one["funnel"] = msgspec.to_builtins(head.manifest.funnel)
             one["takedowns"] = msgspec.to_builtins(head.manifest.takedowns)
         broken = [{"path": path, "damaged": reason} for path, reason in damaged.items()]
-        emit_json({"sets": facts, "total": total, "damaged": broken})
+        emit_json({"sets": facts, "total": total, "corpora": by_corpus(heads), "damaged": broken})
     else:
         for one, head in zip(facts, heads, strict=True):
             out.print(view.stat_view(one, head.manifest))
         if len(facts) > 1:
             out.print(view.sets_table(facts))
+            rows = [[corpus, *sums.values()] for corpus, sums in by_corpus(heads).items()]
+            out.print(view.table("", ["corpus", "records", "tokens", "patches"], rows))
     _complain([*damaged.values(), *(fault for head in heads for fault in head.faults.values())])
 
 
