@@ -19,6 +19,7 @@ from trivium.pipelines.train.loading.assemble import Assembler
 from trivium.pipelines.train.loading.config import Data
 from trivium.pipelines.train.loading.faults import Skip
 
+LOOK = 0.5  # seconds between looks at `interrupted`
 CLOSING = 5.0  # seconds that a stopping thread is waited for
 
 Share = Callable[[StepRows], tuple[Row, ...]]
@@ -42,7 +43,8 @@ _Ready = tuple[StepRows, Batch, tuple[Skip, ...], State]
 class Feed:
     """Iterates over the steps from `state` to the end; `close` (or `with`) stops the thread.
 
-    `share` picks the rows that this process computes (all of them when left out); nothing of the others is read.
+    `share` picks the rows that this process computes (all of them when left out); nothing of the others is read. Once
+    `interrupted` says so, waiting for a step ends the iteration.
     """
 
     def __init__(
@@ -53,8 +55,10 @@ class Feed:
         *,
         ahead: int | None = None,
         share: Share | None = None,
+        interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
         self._assembler = assembler
+        self._interrupted = interrupted
         self._share = share or (lambda step: step.rows)
         self._ahead = ahead or Data().ahead
         self._ready: queue.Queue[_Ready | BaseException | None] = queue.Queue(maxsize=self._ahead)
@@ -103,7 +107,13 @@ class Feed:
 
     def __next__(self) -> Fed:
         start = time.perf_counter()
-        item = self._ready.get()
+        while True:
+            try:
+                item = self._ready.get(timeout=LOOK)
+                break
+            except queue.Empty:
+                if self._interrupted():
+                    raise StopIteration from None
         if item is None:
             raise StopIteration
         if isinstance(item, BaseException):

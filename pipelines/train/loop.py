@@ -5,7 +5,7 @@ every line of step n, and cutting the metrics at n gives back what an uninterrup
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from trivium.curriculum.rows import State
 from trivium.data.config import from_mapping
-from trivium.errors import CheckpointError
+from trivium.errors import CheckpointError, StorageError
 from trivium.model.batch import Batch
 from trivium.pipelines.train.balance import probe
 from trivium.pipelines.train.board import Board, open_board
@@ -88,11 +88,12 @@ class Loop:
         progress = TrainProgress(steps, total, done=self.step, done_tokens=self.tokens)
         writer = _Writer(metrics, board)
         try:
-            feed = Feed(self.plan, self.assembler, self.state, ahead=self.prepared.run.data.ahead)
+            ahead = self.prepared.run.data.ahead
+            feed = Feed(self.plan, self.assembler, self.state, ahead=ahead, interrupted=lambda: stop.requested)
             with Saver(self.store) as saver, progress, feed:
                 if self.state is None:
                     self._evaluate(held, writer, progress, None)
-                for fed in feed:
+                for fed in self._steps(feed, saver, writer):
                     batch = self._train(fed, writer, progress)
                     if self._evaluation_due():
                         self._evaluate(held, writer, progress, batch)
@@ -101,10 +102,23 @@ class Loop:
                         self._save(saver, writer)
                     if stop.requested:
                         return
+                self._save_rest(saver, writer)  # stopped while storage gave no answer
         finally:
             writer.close()
             self.skipped.close()
             self.assembler.close()
+
+    def _steps(self, feed: Feed, saver: Saver, writer: "_Writer") -> Iterator[Fed]:
+        """The feed's steps; when storage fails, what is trained so far is saved before the error goes on."""
+        try:
+            yield from feed
+        except StorageError:
+            self._save_rest(saver, writer)
+            raise
+
+    def _save_rest(self, saver: Saver, writer: "_Writer") -> None:
+        if self.step > self._saved_step:
+            self._save(saver, writer)
 
     def _train(self, fed: Fed, writer: "_Writer", progress: TrainProgress) -> Batch:
         began = time.perf_counter()

@@ -7,6 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
+from trivium.curriculum.rows import Piece, Row
 from trivium.data.shards.verify import verify
 from trivium.errors import ShardError
 from trivium.model.batch import NO_TARGET, Batch
@@ -188,3 +189,17 @@ def test_held_out_rows_lose_their_bad_records(place, damage):
     kept = [piece.record for row in usable for piece in row.pieces]
     assert kept == [piece.record for row in rows for piece in row.pieces if piece.record != bad]
     assert usable[0].tokens == sum(piece.tokens for piece in usable[0].pieces)
+
+
+@pytest.mark.parametrize("part", [slice(0, None), slice(0, 9), slice(30, 40), slice(-5, None)])
+def test_whole_records_and_parts_of_them_are_checked(place, damage, part):
+    """A part of a record is bad when any of its record is, so that all its parts are left out alike."""
+    tokens = opened(place).sets["help"].entries.tokens
+    start, stop, _ = part.indices(int(tokens[4]))
+    row = Row((Piece("help", 4, start, stop),), stop - start, 0)
+    assembler = opened(place).assembler()
+    assert assembler.assemble([row]).skips == ()
+    damage.flip(place / "corpora" / "help", 4, "tokens", at=4 * 20 + 1)
+    harmed = opened(place).assembler()
+    for _ in range(2):
+        assert [skip.reason for skip in harmed.assemble([row]).skips] == ["bytes"]

@@ -1,14 +1,18 @@
 """Storage that hangs or fails: begun anew, then an error that names the tar; never a record skipped for it."""
 
+import dataclasses
 import os
 import threading
 import time
 
+import msgspec
 import pytest
 
 from trivium.errors import ShardError, StorageError
 from trivium.pipelines.train.config import load_run
+from trivium.pipelines.train.feed import Feed
 from trivium.pipelines.train.loading import patience
+from trivium.pipelines.train.loading.config import Data
 from trivium.pipelines.train.loading.patience import Patience
 from trivium.pipelines.train.prepare import prepare
 
@@ -72,6 +76,18 @@ def test_a_read_that_hangs_for_a_while_changes_nothing(stuck, impatient):
     unstick(path.with_suffix(".pipe"))
     assert made.skips == ()
     assert made.batch.tokens == step.tokens
+
+
+def test_a_stop_is_heard_while_storage_hangs(stuck):
+    prepared, _, path = stuck
+    run = msgspec.structs.replace(prepared.run, data=Data(workers=0, read_seconds=600.0))
+    assembler = dataclasses.replace(prepared, run=run).assembler()
+    began = time.monotonic()
+    with Feed(prepared.plan, assembler, interrupted=lambda: time.monotonic() - began > 0.2) as feed:
+        assert next(feed, None) is None
+        assembler.close()  # what the loop does a little later: it ends the read, and with it the feed's thread
+    assert time.monotonic() - began < 30
+    unstick(path)
 
 
 def test_closing_ends_a_read_that_hangs(stuck):

@@ -8,9 +8,10 @@ import pytest
 
 from trivium.curriculum.rows import Cursor, State
 from trivium.data.config import to_mapping
-from trivium.errors import InputError, TrainError, UsageError
+from trivium.errors import InputError, StorageError, TrainError, UsageError
 from trivium.pipelines.train import loop
 from trivium.pipelines.train.checkpoint import CheckpointStore, verify
+from trivium.pipelines.train.loading.assemble import Assembler
 from trivium.pipelines.train.loading.faults import Skip
 from trivium.pipelines.train.loading.replay import keys_of, replay
 from trivium.pipelines.train.loading.skipped import Skipped, read_skipped
@@ -135,6 +136,35 @@ def test_the_replay_command_ends_with_1_for_a_bad_record(harmed):
     done = CliRunner().invoke(app, ["replay", str(place / "run.yaml"), *keys, "--json"])
     assert done.exit_code == 1
     assert {fact["key"] for fact in json.loads(done.stdout)} == keys
+
+
+def test_storage_that_fails_in_a_run_costs_no_step(place, prepared, tmp_path, monkeypatch):
+    """A tar that goes away: the run ends by name with all that it trained saved, and goes on when the tar is back."""
+    (place / "schedule.yaml").write_text(LONG.replace("tokens: 11520", "tokens: 3840"))
+    changes = ["eval.every=0", "data.read_attempts=1", "data.ahead=1", "checkpoint.every_steps=100"]
+    tars = list(place.glob("corpora/*/shards/*.tar"))
+    assemble = Assembler.assemble
+
+    def losing(assembler, rows):
+        losing.left -= 1
+        if not losing.left:
+            for path in tars:
+                path.rename(path.with_suffix(".away"))
+            assembler._tokens._renew()  # a lost mount takes the open handles with it
+        return assemble(assembler, rows)
+
+    losing.left = 9
+    with monkeypatch.context() as patch:
+        patch.setattr(Assembler, "assemble", losing)
+        with pytest.raises(StorageError, match="is gone since this set was opened"):
+            train(place / "run.yaml", tmp_path / "run", changes, note=lambda _: None)
+    assert CheckpointStore(tmp_path / "run" / "checkpoints", keep=2).steps() == [8]
+    for path in tars:
+        path.with_suffix(".away").rename(path)
+    train(place / "run.yaml", tmp_path / "run", changes, note=lambda _: None)
+    train(place / "run.yaml", tmp_path / "whole", changes, note=lambda _: None)
+    resumed, whole = (without_time(tmp_path / name / "metrics.jsonl") for name in ("run", "whole"))
+    assert resumed == whole
 
 
 LONG = """
