@@ -1,6 +1,7 @@
 """Opening the shard sets that a schedule names, and refusing those that may not be mixed."""
 
 from collections.abc import Mapping
+from os.path import normpath
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,9 @@ def open_corpora(
             found = sorted(child.name for child in folder.iterdir() if child.is_dir()) if folder.is_dir() else []
             there = f" (there: {', '.join(found)})" if found else ""
             raise InputError(
-                f"corpora.{name}: no folder {path}{there}; build it with "
-                f"`trivium build RECIPE --out {path}`, tokenise it with `trivium shards tokenize`, or correct the path"
+                f"corpora.{name}: no folder {normpath(path)}{there}; its path {corpus.path!r} is relative to the "
+                f"corpora folder {folder}. Build it with `trivium build RECIPE --out …`, tokenise it with "
+                f"`trivium shards tokenize … --out {normpath(path)}`, or correct the path"
             )
         opened = ShardSet.open(path, patience=patience, damaged=damaged)
         if opened.manifest.tokenizer is None:
