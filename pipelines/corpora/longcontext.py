@@ -24,7 +24,7 @@ from trivium.data.longcontext.wording import Wording, load_wording
 from trivium.data.patches import PictureRules
 from trivium.data.records import Document, Lineage, Meta, Step, source_id
 from trivium.data.shards import ShardSet
-from trivium.data.stage import Draft, Drop, Outcome
+from trivium.data.stage import Draft, Outcome
 from trivium.errors import InputError, ShardError
 from trivium.pipelines.corpora.shards import TOKENS, check_set, open_set, set_path
 from trivium.pipelines.corpora.sources import Place, Source
@@ -85,7 +85,7 @@ class LongContext(Source, kw_only=True, tag="long_context"):
         except ShardError as error:
             yield self.drop(place.address, "damaged", str(error), error=True)
 
-    def _row(self, place: Place, corpus: str, domain: str) -> Draft | Drop:
+    def _row(self, place: Place, corpus: str, domain: str) -> Draft:
         base, number = Path(place.path), place.offset
         sets = {one.name: open_set(set_path(one.path, base)) for one in self.sets}
         tokenizer = str((base / Path(self.tokenizer).expanduser()).absolute()) if self.tokenizer else ""
