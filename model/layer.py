@@ -3,14 +3,16 @@
 T tokens, D width, H heads, E experts, X = 1 + bins.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from trivium.kernels.kda import ChunkPlan
 from trivium.kernels.mla import BlockPlan
+from trivium.kernels.packed import offsets
 from trivium.kernels.short_conv import TapPlan
 from trivium.model.attn_res import AttnRes
 from trivium.model.cache import KDACache, LayerCache, MLACache
@@ -19,6 +21,9 @@ from trivium.model.mla import MLA
 from trivium.model.mlp import GatedMLP
 from trivium.model.moe import LatentMoE
 from trivium.vision.norm import RMSNorm
+
+# Without gradients nothing is kept, so what a sublayer makes on its way is most of a long row's memory: 16 KB a token.
+STRETCH = 1 << 16  # tokens
 
 
 class LayerStats(NamedTuple):
@@ -40,13 +45,32 @@ class Pass:
     chunks: ChunkPlan | None = None
     taps: TapPlan | None = None
     blocks: BlockPlan | None = None
+    # Runs of whole documents that a sublayer takes one after another: (first token, token behind the last, their pass).
+    stretches: tuple[tuple[int, int, "Pass"], ...] = ()
 
     @staticmethod
     def over(cu_seqlens: Tensor, tokens: int, *, count: bool = False) -> "Pass":
         """A pass over whole packed documents. Raises ValueError when `cu_seqlens` doesn't run from 0 to `tokens`."""
+        if tokens > STRETCH and not torch.is_grad_enabled():
+            return Pass(cu_seqlens, count, stretches=tuple(_stretches(offsets(cu_seqlens, tokens), cu_seqlens.device)))
         place = (cu_seqlens, tokens, cu_seqlens.device)
         chunks, taps, blocks = ChunkPlan.build(*place), TapPlan.build(*place), BlockPlan.build(*place)
         return Pass(cu_seqlens, count, chunks=chunks, taps=taps, blocks=blocks)
+
+
+def _stretches(borders: list[int], device: torch.device) -> Iterator[tuple[int, int, Pass]]:
+    """Documents in order, as many as fit into STRETCH tokens at a time; a longer document stands alone."""
+    first = 0
+    for last in range(1, len(borders)):
+        if last + 1 < len(borders) and borders[last + 1] - borders[first] <= STRETCH:
+            continue
+        start, stop = borders[first], borders[last]
+        if stop > start:
+            own = torch.tensor(borders[first : last + 1], device=device) - start
+            place = (own, stop - start, device)
+            plans = ChunkPlan.build(*place), TapPlan.build(*place), BlockPlan.build(*place)
+            yield start, stop, Pass(own, chunks=plans[0], taps=plans[1], blocks=plans[2])
+        first = last
 
 
 class Layer(nn.Module):
@@ -88,11 +112,17 @@ class Layer(nn.Module):
         return prefix_TD + m_TD, LayerStats(counts_EX, logit_max_H)
 
     def _mix_tokens(self, x_TD: Tensor, shared: Pass, cache: LayerCache | None) -> tuple[Tensor, Tensor | None]:
+        if shared.stretches and cache is None:
+            parts = [self._mix_tokens(x_TD[start:stop], part, None) for start, stop, part in shared.stretches]
+            tops = [logit_max_H for _, logit_max_H in parts if logit_max_H is not None]
+            return torch.cat([y_TD for y_TD, _ in parts]), torch.stack(tops).amax(0) if tops else None
         if isinstance(self.attn, KDA):
             return self.attn(x_TD, shared.cu_seqlens, cache, chunks=shared.chunks, taps=shared.taps), None
         return self.attn(x_TD, shared.cu_seqlens, cache, blocks=shared.blocks)
 
     def _mix_channels(self, x_TD: Tensor, shared: Pass) -> tuple[Tensor, Tensor | None]:
+        if shared.stretches and not shared.count:
+            return torch.cat([self._mix_channels(x_TD[a:b], part)[0] for a, b, part in shared.stretches]), None
         if isinstance(self.mlp, GatedMLP):
             return self.mlp(x_TD), None
         return self.mlp(x_TD, count=shared.count, real_T=shared.real_T, decoding=shared.decoding)
