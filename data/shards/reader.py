@@ -5,10 +5,12 @@ loss much later. A CRC that differs is read once more, then the whole tar is has
 """
 
 import copy
+import functools
 import hashlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -17,13 +19,15 @@ from numpy.typing import NDArray
 from trivium.data import records
 from trivium.data.records import Document
 from trivium.data.shards import names
-from trivium.data.shards.address import Patience, Place, place
+from trivium.data.shards.address import Address, Patience, Place, place
 from trivium.data.shards.columns import Columns, read_columns
 from trivium.data.shards.manifest import Manifest, read_manifest
 from trivium.data.shards.storage import Blob, RemoteBlob, open_blob, read_file, sizes_in
 from trivium.data.stage import Drop
 from trivium.errors import ShardError
 
+S = TypeVar("S")
+T = TypeVar("T")
 REJECTS_LIMIT = 2 << 30  # bytes of one file of rejects
 
 
@@ -85,15 +89,14 @@ class ShardSet:
     @classmethod
     def part(cls, folder: Place, manifest: Manifest, digest: str, *, damaged: bool = False) -> "ShardSet":
         """The set with only those shards that `manifest` still lists. Raises as `open` does."""
-        indexes = []
-        for info in manifest.shards:
-            index = read_columns(folder, info)
+        read = functools.partial(read_columns, folder)
+        indexes = each_of(folder, read, manifest.shards)
+        for info, index in zip(manifest.shards, indexes, strict=True):
             if index.bytes != info.bytes:
                 raise ShardError(
                     f"{folder / names.SHARDS / info.name}: its index says {index.bytes} bytes and the manifest "
                     f"{info.bytes}; one of them is of another build: copy the set again, or build it again"
                 )
-            indexes.append(index)
         faults = length_faults(folder, manifest)
         for fault in () if damaged else faults.values():
             raise ShardError(fault)
@@ -221,11 +224,16 @@ class ShardSet:
 def length_faults(folder: Place, manifest: Manifest) -> dict[str, str]:
     """Shards whose tar or index is absent or of another length, by name; without a listing each tar is asked."""
     held = sizes_in(folder / names.SHARDS)
+    sizes: dict[str, int | None] = {**(held or {})}
+    if held is None:
+        tars = [folder / names.SHARDS / info.name for info in manifest.shards]
+        asked = each_of(folder, _size_of, tars)
+        sizes = dict(zip((tar.name for tar in tars), asked, strict=True))
     faults = {}
     for info in manifest.shards:
         path = folder / names.SHARDS / info.name
         index = names.index_name(info.name)
-        found = open_blob(path).size() if held is None else held.get(info.name)
+        found = sizes.get(info.name)
         if found is None:
             faults[info.name] = f"{path}: can't be read (no such file); copy the file again, or build the set again"
         elif found != info.bytes:
@@ -236,6 +244,22 @@ def length_faults(folder: Place, manifest: Manifest) -> dict[str, str]:
         elif held is not None and index not in held:
             faults[info.name] = f"{path.parent / index}: the index of {info.name} is missing; copy it again"
     return faults
+
+
+def _size_of(path: Place) -> int | None:
+    try:
+        return open_blob(path).size()
+    except ShardError:  # no such file
+        return None
+
+
+def each_of(folder: Place, ask: Callable[[S], T], items: Sequence[S]) -> list[T]:
+    """`ask` of all items, many at once when they lie behind an address."""
+    if isinstance(folder, Address) and len(items) > 1:
+        from trivium.data.shards import remote
+
+        return remote.at_once(ask, items)
+    return [ask(item) for item in items]
 
 
 def hash_blob(blob: Blob | RemoteBlob, length: int) -> str:

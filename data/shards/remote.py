@@ -4,10 +4,11 @@ Odd: fsspec's own HTTP reader hands out the whole body as if it were the range w
 over HTTP are asked for here, on fsspec's session, and what comes back is checked against what was asked.
 """
 
+import concurrent.futures
 import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from trivium.data.shards.address import Address
@@ -26,6 +27,7 @@ _PERMANENT = (
     NotImplementedError,
 )
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -60,6 +62,7 @@ def listing(address: Address) -> dict[str, int] | None:
         return None
 
     def ask(fs: Any) -> dict[str, int]:
+        fs.invalidate_cache()  # what others did since is to be seen
         try:
             found = _call(fs, "ls", address.patience.seconds, address.url, detail=True)
         except FileNotFoundError:
@@ -75,6 +78,7 @@ def files_below(address: Address, name: str) -> list[Address]:
         return [address]
 
     def ask(fs: Any) -> list[str]:
+        fs.invalidate_cache()
         try:
             found = _call(fs, "find", address.patience.seconds, address.url)
         except FileNotFoundError:
@@ -85,6 +89,12 @@ def files_below(address: Address, name: str) -> list[Address]:
     return [
         Address(f"{address.scheme}://{url.partition('://')[2].lstrip('/')}", address.patience).parent for url in urls
     ]
+
+
+def at_once(ask: Callable[[S], T], items: Sequence[S]) -> list[T]:
+    """`ask` of all items, 16 at a time, in their order: what a set asks of its many files when it is opened."""
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        return list(pool.map(ask, items))
 
 
 def _patiently(address: Address, ask: Callable[[Any], T]) -> T:

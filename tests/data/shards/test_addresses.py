@@ -136,6 +136,17 @@ def test_damage_behind_an_address_is_named(serve, folder):
         ShardSet.open(url, patience=HASTE)
 
 
+def test_a_tar_that_is_missing_there_is_named_beside_the_sound_ones(serve, folder):
+    _, url = serve("ranges")
+    (folder / "shards" / "licences-all-00001.tar").unlink()
+    (head,), damaged = read_heads([place(url, HASTE)])
+    assert list(head.faults) == ["licences-all-00001.tar"]
+    assert not damaged
+    with pytest.raises(ShardError, match=r"00001\.tar: can't be read \(no such file\)"):
+        ShardSet.open(url, patience=HASTE)
+    assert ShardSet.open(url, patience=HASTE, damaged=True).read(0)
+
+
 def test_it_crosses_threads_and_pickles(serve, folder):
     _, url = serve("ranges")
     far = pickle.loads(pickle.dumps(ShardSet.open(url, patience=HASTE)))  # noqa: S301 (our own)
