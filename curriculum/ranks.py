@@ -10,6 +10,8 @@ from heapq import heapify, heappop, heappush
 from trivium.curriculum.rows import Row, StepRows
 from trivium.data.config import Strict
 
+_PAIRS = 1024  # of rows that two ranks may look at for an exchange; with more rows the first deal is even enough
+
 
 class Cost(Strict, frozen=True, kw_only=True):
     """The cost of a row in units of one token's linear layers: Σ over pieces (t + t²/quadratic) + patch · patches.
@@ -34,7 +36,8 @@ def assign(rows: Sequence[Row], world: int, cost: Cost | None = None) -> tuple[t
     """Row numbers by rank, ascending within a rank; all rows once, counts differing by at most one.
 
     Costly rows go first, each to the rank with the least cost that still takes one (Graham's longest processing time,
-    with equal counts, so that ranks need equally many forward passes). With fewer rows than ranks some have none.
+    with equal counts, so that ranks need equally many forward passes); where ranks have few rows, the costliest and the
+    cheapest then exchange some. With fewer rows than ranks some have none.
     """
     if world < 1:
         raise ValueError(f"a world of {world} ranks computes nothing; give at least 1")
@@ -54,7 +57,25 @@ def assign(rows: Sequence[Row], world: int, cost: Cost | None = None) -> tuple[t
                 break
         taken[rank].append(number)
         heappush(loads, (load + costs[number], rank))
+    if least * least <= _PAIRS:
+        _exchange(taken, costs)
     return tuple(tuple(sorted(numbers)) for numbers in taken)
+
+
+def _exchange(taken: list[list[int]], costs: Sequence[float]) -> None:
+    """Swaps rows between the costliest rank and the cheapest as long as that evens them out."""
+    loads = [sum(costs[number] for number in numbers) for numbers in taken]
+    for _ in range(4 * len(taken)):
+        high = max(range(len(taken)), key=lambda rank: (loads[rank], -rank))
+        low = min(range(len(taken)), key=lambda rank: (loads[rank], rank))
+        gap = loads[high] - loads[low]
+        moves = [(abs(gap - 2 * (costs[a] - costs[b])), a, b) for a in taken[high] for b in taken[low]]
+        rest, a, b = min(moves, default=(gap, -1, -1))
+        if not rest < gap * (1 - 1e-9):
+            return
+        taken[high][taken[high].index(a)], taken[low][taken[low].index(b)] = b, a
+        loads[high] += costs[b] - costs[a]
+        loads[low] += costs[a] - costs[b]
 
 
 def rank_rows(step: StepRows, rank: int, world: int, cost: Cost | None = None) -> list[Row]:

@@ -38,6 +38,8 @@ def go_on(found: Checkpoint, prepared: Prepared, folder: RunFolder, note: Callab
         raise ConfigError(f"{prepared.run.schedule}: {error}") from None
     kept = {name: ours["corpora"].get(name, digest) for name, digest in theirs["corpora"].items()}
     check_identity(found, {**ours, "schedule": theirs["schedule"], "corpora": kept})
+    if not made.differences:  # limits and folders decide no rows
+        return None
     if _record(folder.root / "changes.jsonl", made) and folder.config.is_file():
         shutil.copyfile(folder.config, folder.root / f"config-{found.step}.yaml")
     keys = ", ".join(one.key for one in made.differences)
@@ -49,9 +51,11 @@ def _record(path: Path, made: Change) -> bool:
     """Appends the change unless the last line tells it already; says whether it did."""
     line = msgspec.to_builtins(made)
     if path.is_file():
-        last = msgspec.json.decode(path.read_bytes().splitlines()[-1])
-        last.pop("at")
-        if last == _plain(line):
+        try:
+            last = msgspec.json.decode(path.read_bytes().splitlines()[-1])
+        except (msgspec.DecodeError, IndexError):  # a line that was cut short tells nothing
+            last = {}
+        if {key: value for key, value in last.items() if key != "at"} == _plain(line):
             return False
     stamped = {"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **line}
     with path.open("ab") as file:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivium.curriculum.catalogue import split
+from trivium.curriculum.catalogue import columns_of, split
 from trivium.curriculum.schedule import HeldOut
 
 
@@ -56,3 +56,18 @@ def test_the_digest_sees_every_column(make_catalogue) -> None:
         make_catalogue("svg", [9, 8]),
     ]
     assert len({base.digest, *(other.digest for other in others)}) == 6
+
+
+def test_sizes_are_kept_in_a_file_and_mapped_from_it(make_catalogue, tmp_path) -> None:
+    catalogue = make_catalogue("web", range(1, 101), patches=[0, 4] * 50)
+    side = split({"web": catalogue}, HeldOut(fraction=0.2))["web"]
+    folder = tmp_path / "plan" / "lengths"
+    memory, mapped = columns_of(catalogue, side, None), columns_of(catalogue, side, folder)
+    assert isinstance(mapped.tokens, np.memmap)
+    again = columns_of(catalogue, side, folder)
+    records = np.arange(100)
+    for columns in (memory, mapped, again):
+        tokens, patches = columns.sizes(records)
+        assert (tokens == np.where(np.isin(records, side.held_out), 0, records + 1)).all()
+        assert patches.tolist() == [0, 4] * 50
+    assert mapped.tokens.dtype == np.uint32

@@ -25,7 +25,7 @@ def print_report(facts: "Report") -> None:
             batch = short(stage.batch[1])
         stages.add_row(
             stage.name,
-            f"{stage.context:,}",
+            length(stage.context),
             f"{stage.steps:,}",
             short(stage.tokens),
             batch,
@@ -79,6 +79,14 @@ def short(number: int) -> str:
     return f"{number:,}"
 
 
+def length(tokens: int) -> str:
+    """A context's length as people say it: 8K, 1M, 1,000."""
+    for unit, size in (("M", 1 << 20), ("K", 1 << 10)):
+        if tokens % size == 0:
+            return f"{tokens // size}{unit}"
+    return f"{tokens:,}"
+
+
 def stage_facts(schedule: "Schedule") -> list[dict[str, Any]]:
     """What follows from the schedule alone: steps, batches, learning rates."""
     from trivium.curriculum.change import first_steps
@@ -125,12 +133,12 @@ def print_stages(lines: Sequence[dict[str, Any]], weights: Sequence[dict[str, An
     for line in lines:
         table.add_row(
             line["name"],
-            f"{line['context']:,}",
+            length(line["context"]),
             f"{line['first_step']:,}",
             f"{line['steps']:,}",
             short(line["tokens"]),
-            " to ".join(dict.fromkeys(map(short, line["batch_tokens"]))),
-            " to ".join(dict.fromkeys(f"{rows:,}" for rows in line["rows"])),
+            "–".join(dict.fromkeys(map(short, line["batch_tokens"]))),
+            f"{line['rows'][1]:,}",
             *(f"{rate:.2g}" for rate in line["lr"]),
         )
     err.print(table)

@@ -74,6 +74,13 @@ def test_a_change_behind_is_refused(half, edit, message):
     assert (root / "config.yaml").read_bytes() == config
 
 
+def test_limits_may_change_without_a_word(half):
+    run, schedule, root = half
+    _edit(schedule, lambda raw: [corpus.update(max_epochs=1000) for corpus in raw["corpora"].values()])
+    assert train(run, root, note=lambda _: None)["complete"]
+    assert not (root / "changes.jsonl").exists()
+
+
 def test_all_else_is_still_refused_beside_a_change(half):
     run, schedule, root = half
     _edit(schedule, lambda raw: raw["lr"].update(peak=0.001))
