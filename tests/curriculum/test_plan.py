@@ -248,7 +248,8 @@ def test_rows_are_mixed_inside_a_window(make_catalogue, make_schedule) -> None:
     stage = {"context": 1024, "rows": 4, "tokens": 150_000, "mixture": {"web": 1}}
     plan = Plan.open(make_schedule([stage]), catalogues)
     longest = [max(p.tokens for p in row.pieces) for step, _ in plan.rows() for row in step.rows]
-    assert longest != sorted(longest, reverse=True)
+    assert len(longest) > 100
+    assert abs(np.corrcoef(longest, range(len(longest)))[0, 1]) < 0.3  # best fit makes them in falling order
 
 
 def test_real_sizes_fill_8k_rows(make_catalogue, make_schedule) -> None:
