@@ -52,14 +52,15 @@ def pack(
 def _spread(
     rows: list[list[int]], tokens: Sequence[int], patches: Sequence[int], patch_budget: int, least: int
 ) -> None:
-    """Opens new rows until there are `least`, each filled with pieces of the fullest rows until they are about even."""
+    """Opens new rows until there are `least`, each filled with pieces of the fullest rows up to about the mean."""
     if len(rows) >= least:
         return
+    enough = sum(tokens) // least - min(tokens, default=0)
     fullest = [(-sum(tokens[i] for i in members), row) for row, members in enumerate(rows) if len(members) > 1]
     heapify(fullest)
     while len(rows) < least and fullest:
         members, fill, room, aside = list[int](), 0, patch_budget, list[tuple[int, int]]()
-        while fullest:
+        while fullest and fill < enough:
             full, row = fullest[0]
             fits = [i for i in rows[row] if 2 * tokens[i] <= -full - fill and patches[i] <= room]
             if not fits or len(rows[row]) < 2:
@@ -70,8 +71,9 @@ def _spread(
             members.append(piece)
             fill, room = fill + tokens[piece], room - patches[piece]
             heapreplace(fullest, (full + tokens[piece], row))
-        fullest = [entry for entry in aside if len(rows[entry[1]]) > 1]
-        heapify(fullest)
+        for entry in aside:
+            if len(rows[entry[1]]) > 1:
+                heappush(fullest, entry)
         if not members:  # nothing evens them out: the smallest piece of the fullest row moves alone
             if not fullest:
                 return
