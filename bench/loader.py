@@ -147,9 +147,9 @@ def ours_text(sets: dict[str, ShardSet]) -> list[Row]:
 def ours_pictures(sets: dict[str, ShardSet]) -> list[Row]:
     shards = sets["photos"]
     payloads = [shards.read_media(number, "i0.jpg") for number in range(len(shards))]
-    alone, _ = processor(lambda: [normalise(picture_patches(payload, RULES)[0]) for payload in payloads])
-    to_bytes, _ = processor(lambda: [picture_patches(payload, RULES) for payload in payloads])
-    plan = plan_of(sets, context=8192, rows=2, steps=4)
+    alone, _ = processor(lambda: sum(len(normalise(picture_patches(payload, RULES)[0])) for payload in payloads))
+    to_bytes, _ = processor(lambda: sum(len(picture_patches(payload, RULES)[0]) for payload in payloads))
+    plan = plan_of(sets, context=8192, rows=2, steps=2)
     steps = [step for step, _ in plan.rows()]
     shown = len({piece.record for step in steps for row in step.rows for piece in row.pieces})
 

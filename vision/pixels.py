@@ -69,14 +69,17 @@ def picture_patches(payload: bytes, rules: PictureRules, *, max_pixels: int = MA
 def cut_bytes(pixels_HW3: Bytes) -> Bytes:
     """uint8 pixels, sides multiples of 14, to uint8 patches [N, 588].
 
-    In two steps, since one transposition of all five axes at once runs through memory byte by byte.
+    One row of patches at a time, first block by block and then channel by channel: what is touched stays in the cache,
+    where one transposition of the whole picture would go through memory byte by byte.
     """
     rows, columns = pixels_HW3.shape[0] // PATCH, pixels_HW3.shape[1] // PATCH
-    strips = pixels_HW3.reshape(rows, PATCH, columns, PATCH * CHANNELS).transpose(0, 2, 1, 3)
-    blocks = np.ascontiguousarray(strips).reshape(rows * columns, PATCH * PATCH, CHANNELS)
-    patches = np.empty((rows * columns, CHANNELS, PATCH * PATCH), dtype=np.uint8)
-    for channel in range(CHANNELS):
-        patches[:, channel] = blocks[:, :, channel]
+    patches = np.empty((rows, columns, CHANNELS, PATCH * PATCH), dtype=np.uint8)
+    blocks = np.empty((columns, PATCH, PATCH * CHANNELS), dtype=np.uint8)
+    by_channel = blocks.reshape(columns, PATCH * PATCH, CHANNELS).transpose(0, 2, 1)
+    strips = pixels_HW3.reshape(rows, PATCH, columns, PATCH * CHANNELS)
+    for row in range(rows):
+        blocks[...] = strips[row].transpose(1, 0, 2)
+        patches[row] = by_channel
     return patches.reshape(rows * columns, -1)
 
 
