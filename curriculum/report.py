@@ -11,7 +11,6 @@ from trivium.curriculum.plan import Plan, StagePlan
 from trivium.curriculum.supply import epochs, shortfalls
 from trivium.data.config import Strict
 
-FILL_WANTED = 0.97  # of a row's tokens
 EPOCHS_WANTED = 4.0  # beyond about four epochs repeated text adds little (Muennighoff et al., 2305.16264)
 PASSED_OVER = "pictures_too_long"  # expected in short stages: a later one takes them
 
@@ -202,15 +201,11 @@ def _corpus(plan: Plan, name: str) -> CorpusReport:
 def _warnings(plan: Plan, stages: tuple[StageReport, ...], corpora: dict[str, CorpusReport]) -> list[str]:
     found = []
     for stage, rules in zip(stages, plan.schedule.stages, strict=True):
-        if stage.fill < FILL_WANTED:
-            found.append(
-                f"stage {stage.name}: rows are {stage.fill:.1%} full, below {FILL_WANTED:.0%}; a longer window or a "
-                "larger patch budget fills them better"
-            )
         if stage.rows_most > stage.rows:
             found.append(
                 f"stage {stage.name}: documents fill rows to {stage.fill:.1%}, and fill is {rules.fill:g}: steps have "
-                f"up to {stage.rows_most} rows rather than {stage.rows}; lower fill for even steps of fewer tokens"
+                f"up to {stage.rows_most} rows rather than {stage.rows}; lower fill for even steps of fewer tokens, or "
+                "give a longer window or more patches a row to fill rows better"
             )
         others = {reason: count for reason, count in stage.skipped.items() if reason != PASSED_OVER}
         if others:
