@@ -31,7 +31,8 @@ def find_records(head: Headed, key: str, most: int = 3) -> list[tuple[ShardInfo,
         for info in infos:
             if info.first <= key <= info.last:
                 raw = read_raw(folder, info)
-                if f'"{key}"'.encode() in raw and key in _keys(raw, folder, info).id:
+                start = raw.find(b'"id":[')  # the column of ids, up to its end
+                if start >= 0 and raw.find(f'"{key}"'.encode(), start, raw.find(b"]", start)) >= 0:
                     return [(info, key)]
     found: dict[str, ShardInfo] = {}
     for info in infos:

@@ -161,13 +161,19 @@ S = TypeVar("S", bound=Strict)
 def parse(payload: bytes, kind: type[S], path: Place, name: str, version: int) -> S:
     """Reads JSON of the format `name`. Raises ShardError naming `path`, the version found and what to do."""
     try:
-        head = msgspec.json.decode(payload, type=_Envelope)
-        if head.format != name or head.version != version:
+        try:
+            found = msgspec.json.decode(payload, type=kind)
+            head = _Envelope(getattr(found, "format", ""), getattr(found, "version", 0))
+        except msgspec.ValidationError:  # of another version, as likely as not
+            head = msgspec.json.decode(payload, type=_Envelope)
+            if (head.format, head.version) == (name, version):
+                raise
+        if (head.format, head.version) != (name, version):
             raise ShardError(
                 f"{path}: format {head.format!r} version {head.version}; this code reads {name!r} version {version}: "
                 "read it with the Trivium release that wrote it, or build the set again"
             )
-        return msgspec.json.decode(payload, type=kind)
+        return found
     except RecursionError:
         raise ShardError(f"{path}: its values are nested too deep; our writer made no such file") from None
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
