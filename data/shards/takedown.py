@@ -33,8 +33,9 @@ STAGE = "takedown"
 class Wanted:
     """What to drop: each pattern may hold `*`, `?` and `[…]`; a record goes when any pattern fits.
 
-    `ids` fit id or source_id and have 26 characters unless they hold a wildcard; `sources` fit the source's name or the
-    address in it; `licences` are compared without regard to case.
+    `ids` fit a record's id or source_id, or one that it was made of (its lineage's parents), and have 26 characters
+    unless they hold a wildcard; `sources` fit the source's name or the address in it; `licences` fit the whole
+    expression or a licence that it joins by AND, without regard to case.
     """
 
     ids: tuple[str, ...] = ()
@@ -138,17 +139,19 @@ def _choose(shards: ShardSet, wanted: Wanted) -> tuple[dict[int, Meta], tuple[st
         found.add(number)
         fits.add(pattern)
 
-    columns = (entries.id.tolist(), entries.source_id.tolist(), [one.lower() for one in entries.license.tolist()])
-    for number, (key, source, licence) in enumerate(zip(*columns, strict=True)):
-        for pattern in wanted.ids:
-            if fnmatch.fnmatchcase(key, pattern) or fnmatch.fnmatchcase(source, pattern):
-                fit(number, pattern)
-        for pattern in wanted.licences:
-            if fnmatch.fnmatchcase(licence, pattern.lower()):
-                fit(number, pattern)
+    licences = {one: _terms(one) for one in set(entries.license.tolist())}
     chosen: dict[int, Meta] = {}
-    for number in range(len(shards)) if wanted.sources else sorted(found):
-        meta = shards.read_document(number).meta
+    columns = (entries.id.tolist(), entries.source_id.tolist(), entries.license.tolist())
+    for number, (key, source, licence) in enumerate(zip(*columns, strict=True)):
+        for pattern in wanted.licences:
+            if any(fnmatch.fnmatchcase(term, pattern.lower()) for term in licences[licence]):
+                fit(number, pattern)
+        if not (wanted.ids or wanted.sources or number in found):
+            continue
+        meta = shards.read_document(number).meta  # its address, and what it was made of, stand in no index
+        for pattern in wanted.ids:
+            if any(fnmatch.fnmatchcase(one, pattern) for one in (key, source, *meta.lineage.parents)):
+                fit(number, pattern)
         for pattern in wanted.sources:
             if fnmatch.fnmatchcase(meta.source, pattern) or fnmatch.fnmatchcase(meta.address, pattern):
                 fit(number, pattern)
@@ -156,6 +159,12 @@ def _choose(shards: ShardSet, wanted: Wanted) -> tuple[dict[int, Meta], tuple[st
             chosen[number] = meta
     every = (*wanted.ids, *wanted.sources, *wanted.licences)
     return chosen, tuple(pattern for pattern in every if pattern not in fits)
+
+
+def _terms(licence: str) -> tuple[str, ...]:
+    """A licence expression in lower case, and each licence that it joins by AND (a record made of several)."""
+    whole = licence.lower()
+    return whole, *(term.strip(" ()") for term in whole.split(" and "))
 
 
 def _rewritten(

@@ -100,6 +100,22 @@ def test_by_licence_and_by_address(mixed):
     assert summarize(after)["licences"] == {"MIT": {"records": len(after), "tokens": 0, "patches": 0}}
 
 
+def test_what_was_made_of_a_record_goes_with_it(texts, base, tmp_path):
+    made = []
+    for number, (document, media) in enumerate(texts[:12]):
+        parents = ("p" * 26, f"{number:026d}") if number % 3 == 0 else ()
+        licence = "(MIT OR Apache-2.0) AND GPL-3.0-only" if number == 4 else "CC0-1.0"
+        lineage = msgspec.structs.replace(document.meta.lineage, parents=parents)
+        meta = msgspec.structs.replace(document.meta, license=licence, lineage=lineage)
+        made.append((msgspec.structs.replace(document, meta=meta), media))
+    write_set(tmp_path / "derived", made, base, target_bytes=40_000)
+    assert len(drop(tmp_path / "derived", Wanted(ids=(f"{3:026d}",)), reason="r", by="b").ids) == 1
+    assert len(drop(tmp_path / "derived", Wanted(ids=("p" * 26,)), reason="r", by="b").ids) == 3
+    (gone,) = drop(tmp_path / "derived", Wanted(licences=("gpl-3.0-only",)), reason="r", by="b").metas
+    assert gone.license == "(MIT OR Apache-2.0) AND GPL-3.0-only"
+    assert len(ShardSet.open(tmp_path / "derived")) == 7
+
+
 def test_a_set_may_become_empty_and_nothing_to_drop_changes_nothing(mixed):
     old = files(mixed)
     found = drop(mixed, Wanted(ids=("z" * 26,), licences=("nobody's",)), reason="r", by="b")
