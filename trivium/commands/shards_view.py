@@ -3,7 +3,7 @@
 Odd: everything that comes out of a record is foreign text; control characters are shown, never sent to the terminal.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -16,11 +16,13 @@ from rich.tree import Tree
 
 from trivium.commands.shards_pictures import picture
 from trivium.console import printable, size
-from trivium.data.records import Document, Image, Text
+from trivium.data.records import Document, Evidence, Image, Text
 from trivium.data.shards.diff import KINDS, Change, Difference
 from trivium.data.shards.manifest import Manifest
 from trivium.data.shards.takedown import Dropped
 from trivium.data.stage import Drop
+
+MOST_PARENTS = 12  # of one record in a terminal; a long row may have thousands
 
 
 def table(title: str, headings: list[str], rows: list[list[Any]]) -> Table:
@@ -101,6 +103,7 @@ def record_view(facts: dict[str, Any], document: Document, media: Mapping[str, b
         ["cluster", meta.cluster or "(alone)"],
         ["duplicates", "\n".join(meta.duplicates) or "(none)"],
         ["scores", "\n".join(f"{name} {value:g}" for name, value in sorted(meta.scores.items())) or "(none)"],
+        *([["questions", _questions(meta.evidence)]] if meta.evidence else []),
         ["stored", f"{facts['shard']} at byte {facts['offset']:,}, {facts['size']:,} bytes"],
         ["members", ", ".join(f"{name} {count:,}" for name, count in facts["members"].items())],
         ["tokens", f"{facts['tokens']:,} tokens, {facts['patches']:,} patches"],
@@ -108,6 +111,14 @@ def record_view(facts: dict[str, Any], document: Document, media: Mapping[str, b
     parts.append(table("record", ["what", "is"], rows))
     parts.append(lineage_view(facts["lineage"]))
     return Group(*parts)
+
+
+def _questions(evidence: Sequence[Evidence]) -> str:
+    lines = [
+        f"{one.task}: answer at {one.answer:,}, rests on {', '.join(f'{place:,}' for place in one.at)}"
+        for one in evidence
+    ]
+    return "\n".join(lines)
 
 
 def lineage_view(chain: dict[str, Any], onto: Tree | None = None) -> Tree:
@@ -126,8 +137,10 @@ def lineage_view(chain: dict[str, Any], onto: Tree | None = None) -> Tree:
             )
         )
     tree.add(f"recipe {chain['recipe'][:16] or '(none)'}")
-    for parent in chain["parents"]:
+    for parent in chain["parents"][:MOST_PARENTS]:
         lineage_view(parent, tree)
+    if len(chain["parents"]) > MOST_PARENTS:
+        tree.add(f"and {len(chain['parents']) - MOST_PARENTS:,} more (--json lists them)")
     source = ", ".join(f"{key}: {value}" for key, value in chain["source"].items())
     place = tree.add(RichText(printable(f"source {source}")))
     place.add(RichText(printable(f"at {chain['address']}"))).add(f"bytes sha256 {chain['sha256'] or 'unknown'}")
