@@ -31,7 +31,7 @@ def table(title: str, headings: list[str], rows: list[list[Any]]) -> Table:
     made.show_edge, made.collapse_padding, made.padding = False, True, (0, 1)
     for place, heading in enumerate(headings):
         number = heading == "size" or (bool(rows) and all(isinstance(row[place], int) for row in rows))
-        whole = number or heading in ("set", "id", "source_id")  # what people copy is never cut
+        whole = number or heading in ("id", "source_id")  # what people copy is never cut
         made.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=whole)
     for row in rows:
         made.add_row(*(RichText(f"{cell:,}" if isinstance(cell, int) else printable(str(cell))) for cell in row))
