@@ -9,6 +9,8 @@ for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUME
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["WDS_SECURE"] = "1"  # webdataset opens no pipes and runs no pickles
 os.environ["COLUMNS"] = "160"  # rich tables don't depend on who looks
+if not os.path.exists("/dev/nvidiactl"):
+    os.environ["TRITON_INTERPRET"] = "1"  # kernels run on the CPU; read when triton is first imported
 
 import importlib.util  # noqa: E402 (after the environment)
 from pathlib import Path  # noqa: E402

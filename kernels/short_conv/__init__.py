@@ -2,6 +2,7 @@
 
 from torch import Tensor
 
+from trivium.kernels.dispatch import use_triton
 from trivium.kernels.precision import without_autocast
 from trivium.kernels.short_conv.plan import TapPlan
 from trivium.kernels.short_conv.reference import WIDTH, short_conv_reference
@@ -31,5 +32,10 @@ def short_conv(
         plan = TapPlan.build(cu_seqlens, T, x_TC.device)
     elif plan.tokens != T:
         raise ValueError(f"the plan was built for {plan.tokens} tokens and the row has {T}; build it from this row")
-    y_TC = ShortConv.apply(x_TC, weight_C4, initial_tail, plan)
+    if use_triton("short_conv", x_TC):
+        from trivium.kernels.short_conv.triton_conv import TritonShortConv
+
+        y_TC = TritonShortConv.apply(x_TC, weight_C4, initial_tail, plan)
+    else:
+        y_TC = ShortConv.apply(x_TC, weight_C4, initial_tail, plan)
     return (y_TC, final_tails(x_TC, plan.borders, initial_tail)) if return_tail else y_TC

@@ -3,16 +3,26 @@
 D documents, T tokens in the row.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from trivium.kernels.packed import offsets
 from trivium.kernels.short_conv.reference import WIDTH
 
-__all__ = ["TapPlan"]
+__all__ = ["Places", "TapPlan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The same borders as kernels index them."""
+
+    place_T: Tensor  # int32: place of each token in its document
+    document_T: Tensor  # int32
+    starts: Tensor  # int64 [D + 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +32,7 @@ class TapPlan:
     borders: tuple[int, ...]
     firsts: tuple[Tensor, ...]  # firsts[i]: row number i of each document that has it
     lasts: tuple[Tensor, ...]  # lasts[i]: row number i from the end
+    _by_device: dict[torch.device, Places] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def tokens(self) -> int:
@@ -37,3 +48,14 @@ class TapPlan:
             firsts.append(torch.tensor([start + place for start, _ in long_enough], dtype=torch.long, device=device))
             lasts.append(torch.tensor([stop - 1 - place for _, stop in long_enough], dtype=torch.long, device=device))
         return TapPlan(tuple(borders), tuple(firsts), tuple(lasts))
+
+    def places(self, device: torch.device) -> Places:
+        """Kept for the next layer."""
+        if device not in self._by_device:
+            starts = np.asarray(self.borders, dtype=np.int64)
+            lengths = np.diff(starts)
+            document_T = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+            place_T = (np.arange(self.tokens) - np.repeat(starts[:-1], lengths)).astype(np.int32)
+            arrays = (torch.from_numpy(array).to(device) for array in (place_T, document_T, starts))
+            self._by_device[device] = Places(*arrays)
+        return self._by_device[device]
