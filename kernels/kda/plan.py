@@ -14,9 +14,17 @@ from torch import Tensor
 
 from trivium.kernels.packed import offsets
 
-__all__ = ["CHUNK", "TILE", "ChunkPlan"]
+__all__ = ["CHUNK", "TILE", "ChunkPlan", "Cuts"]
 
 CHUNK, TILE = 64, 16  # K3 report, section 2.1.1
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """The same chunks as kernels index them, in the order of the row (int32)."""
+
+    chunks_N2: Tensor  # first token, rows
+    documents_D4: Tensor  # documents that are not empty, longest first: number, first token, end, first chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +38,9 @@ class ChunkPlan:
     inverse_T: Tensor  # chunk row of each token
     order: Tensor  # documents that are not empty, longest first
     live: tuple[int, ...]  # live[p]: documents that have a chunk at position p; falls with p
+    borders: tuple[int, ...]
     _by_heads: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict, compare=False, repr=False)
+    _by_device: dict[torch.device, Cuts] = field(default_factory=dict, compare=False, repr=False)
 
     @staticmethod
     def build(cu_seqlens: Tensor, tokens: int, device: torch.device | str = "cpu") -> "ChunkPlan":
@@ -58,6 +68,7 @@ class ChunkPlan:
             inverse_T=torch.from_numpy(inverse_T).to(device),
             order=torch.from_numpy(order).to(device),
             live=tuple(int(count) for count in live),
+            borders=tuple(borders.tolist()),
         )
 
     def places(self, heads: int) -> tuple[Tensor, Tensor]:
@@ -69,3 +80,19 @@ class ChunkPlan:
             inverse_TH = (chunk_T.unsqueeze(1) * heads + head_H) * CHUNK + row_T.unsqueeze(1)
             self._by_heads[heads] = rows_NHC.reshape(-1), inverse_TH.reshape(-1)
         return self._by_heads[heads]
+
+    def cuts(self, device: torch.device) -> Cuts:
+        """Kept for the next layer."""
+        if device not in self._by_device:
+            borders = np.asarray(self.borders, dtype=np.int64)
+            starts, lengths = borders[:-1], np.diff(borders)
+            chunks = -(-lengths // CHUNK)
+            first = np.cumsum(chunks) - chunks
+            start_N = np.repeat(starts - first * CHUNK, chunks) + np.arange(chunks.sum()) * CHUNK
+            rows_N = np.minimum(np.repeat(borders[1:], chunks) - start_N, CHUNK)
+            order = np.argsort(-chunks, kind="stable")
+            order = order[chunks[order] > 0]
+            documents = np.stack([order, starts[order], borders[1:][order], first[order]], 1)
+            arrays = (np.stack([start_N, rows_N], 1), documents)
+            self._by_device[device] = Cuts(*(torch.from_numpy(a.astype(np.int32)).to(device) for a in arrays))
+        return self._by_device[device]

@@ -1,0 +1,127 @@
+"""KDA's Triton kernels against the token recurrence: bf16 on a GPU, or small fp32 shapes in the interpreter."""
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="the kernels need triton (constraints.txt)")
+
+from trivium.kernels.kda import ChunkPlan, kda_reference
+from trivium.kernels.kda.triton_chunk import TritonKDA
+
+# The interpreter is NumPy: its sigmoid overflows on the way to 0.
+pytestmark = [pytest.mark.filterwarnings("ignore:overflow encountered in exp:RuntimeWarning")]
+GPU = torch.cuda.is_available()
+if GPU:
+    pytestmark.append(pytest.mark.gpu)
+DEVICE = "cuda" if GPU else "cpu"
+DTYPE, TOLERANCES = (torch.bfloat16, (1e-2, 4e-2)) if GPU else (torch.float32, (1e-5, 5e-5))
+WIDTHS = [64, 128] if GPU else [64]
+RAGGED = [65, 0, 1, 63, 64, 0, 130] if GPU else [65, 0, 1]
+HEADS = 3 if GPU else 1
+# Worst and best gates: σ = 1 in every channel (g = −5), σ = 0, both beside each other, and as a model starts.
+GATES = {"bound": (0.0, 60.0), "open": (0.0, -60.0), "mixed": (30.0, 0.0), "initial": (1.5, -4.0)}
+
+
+def operands(make, T, D, width=64, gate=(1.5, -2.0)):
+    sizes = [(T, HEADS, width)] * 4 + [(T, HEADS), (HEADS,), (HEADS, width), (D, HEADS, width, width)]
+    scales = [1, 1, 1, gate[0], 1, 0.3, 0.3, 0.3]
+    x = [make(*size, scale=scale).detach() for size, scale in zip(sizes, scales, strict=True)]
+    x[3] += gate[1]
+    return [part.to(DTYPE) if i < 5 else part.float() for i, part in enumerate(x)]
+
+
+def run(x, cu, state=True):
+    """(o, final states) by the kernels, wherever they run, back on the CPU; without `state`, o alone."""
+    on = [part.to(DEVICE) for part in x]
+    initial = on[7] if state else None
+    plan = ChunkPlan.build(cu, x[0].shape[0])
+    o, final = TritonKDA.apply(*on[:7], initial, plan, -5.0, x[0].shape[2] ** -0.5, state)
+    return (o.cpu(), final.cpu()) if state else o.cpu()
+
+
+def pair(cu):
+    return lambda *x: run(x, cu), lambda *x: kda_reference(*x[:7], cu, initial_state=x[7])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("gate", GATES)
+def test_ragged_documents_equal_the_recurrence(make, compare, borders, gate, width):
+    cu = borders(RAGGED)
+    compare(*pair(cu), operands(make, int(cu[-1]), len(RAGGED), width, GATES[gate]), *TOLERANCES)
+
+
+def test_documents_without_initial_state_begin_at_zero(make, compare, borders):
+    cu = borders([17, 0, 65])
+    compare(
+        lambda *x: run(x, cu, state=False), lambda *x: kda_reference(*x, cu)[0], operands(make, 82, 3)[:7], *TOLERANCES,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("lengths", [[], [0, 0]])
+def test_rows_without_a_token_keep_their_states(make, borders, lengths):
+    x = operands(make, 0, len(lengths))
+    x[7].requires_grad_()
+    o, final = run(x, borders(lengths))
+    assert o.shape == x[2].shape
+    assert torch.equal(final, x[7])
+    (gradient,) = torch.autograd.grad((final * 3).sum(), x[7])
+    assert torch.equal(gradient, torch.full_like(x[7], 3.0))
+
+
+def test_alike_keys_do_not_blow_up_the_solve(make, compare, borders):
+    x = operands(make, 66, 1)
+    x[1] = x[1][:1].expand_as(x[1]).contiguous()  # one key 66 times, β near 1, no decay: the worst system
+    x[3], x[4] = torch.full_like(x[3], -60.0), torch.full_like(x[4], 8.0)
+    compare(*pair(borders([66])), x, *((3e-2, 1e-1) if GPU else (2e-5, 1e-3)))
+
+
+def test_an_extreme_gate_scale_and_shut_betas_give_no_nan(make, borders):
+    x = operands(make, 20, 1)
+    x[4][::2], x[5] = -200.0, torch.full_like(x[5], 200.0)
+    leaves = [part.detach().requires_grad_() for part in x]
+    gradients = torch.autograd.grad(run(leaves, borders([20]))[0].sum(), leaves)
+    assert all(torch.isfinite(g).all() for g in gradients)
+
+
+def test_tiny_gradients_survive_at_the_bound(make, borders):
+    cu, x = borders([32]), operands(make, 32, 1)[:7]
+    x[3] = torch.full_like(x[3], 60.0)
+    projection = make(*x[2].shape, dtype=DTYPE).detach()
+
+    def key_gradient(scale):
+        leaves = [part.clone().requires_grad_() for part in x]
+        return torch.autograd.grad(run(leaves, cu, state=False), leaves[1], projection * scale)[0]
+
+    torch.testing.assert_close(key_gradient(2.0**-40) * 2.0**40, key_gradient(1.0), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("gate", ["bound", "mixed"])
+def test_editing_a_token_leaves_earlier_outputs_bit_equal(make, borders, gate):
+    T = 150 if GPU else 80
+    x, cu = operands(make, T, 1, WIDTHS[-1], GATES[gate])[:7], borders([T])
+    before = run(x, cu, state=False)
+    for t in range(1, T) if GPU else (15, 16, 40, 63, 64):  # on a GPU every offset in every tile
+        edited = [part.clone() for part in x]
+        for part in edited[:5]:
+            part[t] = part[t] * -3 + 1
+        after = run(edited, cu, state=False)
+        assert torch.equal(before[:t], after[:t]), f"token {t} changed an earlier output"
+        assert not torch.equal(before[t], after[t])
+
+
+def test_a_document_in_a_packed_row_equals_the_document_alone_and_runs_repeat(make, borders):
+    cu = borders(RAGGED)
+    x = operands(make, int(cu[-1]), len(RAGGED))[:7]
+    weight = make(*x[2].shape, dtype=DTYPE).detach()
+
+    def both(parts, layout, projection):
+        leaves = [part.clone().requires_grad_() for part in parts]
+        o = run(leaves, layout, state=False)
+        return [o.detach(), *torch.autograd.grad(o, leaves, projection)]
+
+    packed, again = both(x, cu, weight), both(x, cu, weight)
+    assert all(torch.equal(a, b) for a, b in zip(packed, again, strict=True))
+    for start, stop in zip(cu[:-1].tolist(), cu[1:].tolist(), strict=True):
+        alone = both([part[start:stop] for part in x[:5]] + x[5:], borders([stop - start]), weight[start:stop])
+        for inside, outside in zip(packed[:6], alone[:6], strict=True):
+            assert torch.equal(inside[start:stop], outside)
