@@ -142,8 +142,10 @@ def test_decoders_die_with_a_killed_trainer():
     with parent:
         assert parent.stdout.readline() == b"started\n"
         us = psutil.Process(parent.pid)
-        while not any(busy(one) for one in (below := us.children(recursive=True))):
+        below = us.children(recursive=True)
+        while not any(map(busy, below)):
             time.sleep(0.02)
+            below = us.children(recursive=True)
         parent.kill()
     gone, alive = psutil.wait_procs(below, timeout=20)
     assert gone
