@@ -15,6 +15,7 @@ from trivium.data.config import Strict, to_mapping
 from trivium.errors import ConfigError
 
 _EVERYWHERE = ("seed", "window", "held_out")  # decide rows from step 0 on
+_MOVED_RATE = "lr (by the number of steps)"
 _EARLY = 4096  # steps whose rates are compared one by one
 _LIMITS = ("max_epochs", "bucket_epochs", "path")  # of a corpus: they decide no rows
 
@@ -77,10 +78,24 @@ def change(old: Schedule, new: Schedule, step: int) -> Change:
         step=step,
         steps_before=before,
         steps_after=after,
-        lr_before=learning_rate(step, before, old.lr) if step < before else None,
-        lr_after=learning_rate(step, after, new.lr) if step < after else None,
-        differences=tuple(Difference(key=one.key, step=max(step, one.step), was=one.was, now=one.now) for one in found),
+        lr_before=_rate(step, before, old),
+        lr_after=_rate(step, after, new),
+        differences=tuple(_from(step, one, old, new) for one in found),
     )
+
+
+def _from(step: int, found: Difference, old: Schedule, new: Schedule) -> Difference:
+    """The same difference as it meets a run that has done `step` steps: a rate is that of the first step it changes."""
+    if found.step >= step:
+        return found
+    if found.key == _MOVED_RATE:
+        was, now = (_rate(step, first_steps(one)[-1], one) for one in (old, new))
+        return Difference(key=found.key, step=step, was=_text(was), now=_text(now))
+    return Difference(key=found.key, step=step, was=found.was, now=found.now)
+
+
+def _rate(step: int, steps: int, schedule: Schedule) -> float | None:
+    return learning_rate(step, steps, schedule.lr) if step < steps else None
 
 
 def _everywhere(old: Schedule, new: Schedule) -> Iterator[Difference]:
@@ -134,7 +149,7 @@ def _rates(old: Schedule, new: Schedule) -> Iterator[Difference]:
         yield Difference(key=f"lr.{key}", step=min(first, *steps), was=_text(was[key]), now=_text(now[key]))
     if not keys and first < min(steps):
         rates = [learning_rate(first, count, s.lr) for s, count in zip((old, new), steps, strict=True)]
-        yield Difference(key="lr (by the number of steps)", step=first, was=f"{rates[0]:.6g}", now=f"{rates[1]:.6g}")
+        yield Difference(key=_MOVED_RATE, step=first, was=f"{rates[0]:.6g}", now=f"{rates[1]:.6g}")
 
 
 def _first_other_rate(old: Schedule, new: Schedule, steps_old: int, steps_new: int) -> int:

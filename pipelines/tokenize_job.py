@@ -41,6 +41,7 @@ from trivium.data.shards import (
 )
 from trivium.data.shards import names as grammar
 from trivium.data.shards.storage import write_whole
+from trivium.data.shards.takedown import refuse_return
 from trivium.data.stage import Drop
 from trivium.data.tokenizers import Tokenizer, tokenize_document
 from trivium.errors import BuildError, DigestError, InputError, UsageError
@@ -111,6 +112,7 @@ def tokenize_set(
     if out.resolve() == source.resolve() or source.resolve() in out.resolve().parents:
         raise UsageError(f"--out {out} is inside the input {source}; give a folder of its own")
     shards = ShardSet.open(source)
+    refuse_return(out, shards.manifest)
     engine = Tokenizer.load(tokenizer)
     settings = Settings(
         source=str(source.absolute()),

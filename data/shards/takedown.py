@@ -20,7 +20,15 @@ from trivium.data.records import Meta
 from trivium.data.shards import names
 from trivium.data.shards.address import Place, place
 from trivium.data.shards.index import tally
-from trivium.data.shards.manifest import FunnelStage, Manifest, ShardInfo, Takedown, remove_unlisted, write_manifest
+from trivium.data.shards.manifest import (
+    FunnelStage,
+    Manifest,
+    ShardInfo,
+    Takedown,
+    read_manifest,
+    remove_unlisted,
+    write_manifest,
+)
 from trivium.data.shards.reader import ShardSet
 from trivium.data.shards.writer import Record, write_rejects, write_shard
 from trivium.data.stage import Drop
@@ -110,6 +118,24 @@ def drop(
             digest = ShardSet.open(where).digest
         shards.close()
     return Dropped(metas, ids, tokens, files, unmatched, manifest, digest)
+
+
+def refuse_return(folder: Path, source: Manifest | None = None) -> None:
+    """Raises UsageError when to write `folder` anew would bring back what was taken out of the set there.
+
+    `source` is the manifest of the set that it is made from; what was taken out of that too can't come back.
+    """
+    if not (folder / names.MANIFEST).is_file():
+        return
+    manifest, _ = read_manifest(folder)
+    gone = [(one.ids, one.sources, one.licences) for one in (source.takedowns if source else ())]
+    lost = [one for one in manifest.takedowns if (one.ids, one.sources, one.licences) not in gone]
+    if lost:
+        raise UsageError(
+            f"--out {folder}: {sum(one.records for one in lost):,} records were taken out of the set there (last by "
+            f"{lost[-1].by}: {lost[-1].reason}), and to make it anew would bring them back; give another --out and "
+            "drop there again, or remove the folder"
+        )
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from trivium.data.shards import names, read_manifest
+from trivium.data.shards.takedown import refuse_return
 from trivium.errors import BuildError, ShardError, UsageError
 
 BUILD = ".build"
@@ -76,6 +77,7 @@ def refuse_foreign(out: Path, corpus: str) -> None:
         if manifest.corpus != corpus or manifest.tokenizer is not None:
             what = f"corpus {manifest.corpus!r}" + (", tokenised" if manifest.tokenizer else "")
             raise UsageError(f"--out {out}: holds {what}, and this recipe makes {corpus!r}; {cure}")
+        refuse_return(out)
     elif owner is None and any(_inside(out)):
         raise UsageError(f"--out {out}: holds shards without a manifest and no mark of a build; {cure}")
     elif owner is not None and owner.corpus != corpus:

@@ -97,3 +97,10 @@ def test_what_lies_behind_may_not(changes: dict[str, Any], message: str) -> None
 def test_a_run_can_not_become_shorter_than_it_is() -> None:
     with pytest.raises(ConfigError, match=r"lies behind: stages\[1\] was b, is absent|has 10 steps"):
         change(_schedule(), _schedule(stages=_more()[:1]), 12)
+
+
+def test_a_moved_rate_is_told_as_the_run_meets_it() -> None:
+    found = change(_schedule(), _schedule(stages=_more({"name": "c"})), 7)
+    (rate,) = [one for one in found.differences if one.key.startswith("lr (")]
+    assert (rate.step, float(rate.was), float(rate.now)) == (7, found.lr_before, found.lr_after)
+    assert found.lr_before != found.lr_after

@@ -1,4 +1,5 @@
 import gc
+import shutil
 import sysconfig
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from trivium.data.patches import PictureRules
 from trivium.data.records import Document, Image, Meta, Text, Video, finish, source_id
 from trivium.data.shards import FunnelStage, Manifest, ShardSet, parse_buckets, write_set
 from trivium.data.shards.diff import diff
+from trivium.data.shards.takedown import Wanted, drop
 from trivium.data.shards.verify import verify
 from trivium.data.stage import Drop
 from trivium.data.tokenizers import Tokenizer, split_tokens, tokenize_document
@@ -202,6 +204,15 @@ def test_damage_in_the_input_fails_the_job_and_leaves_no_set(source, tmp_path):
         )
     with pytest.raises(ShardError, match="did not finish"):
         ShardSet.open(tmp_path / "o")
+
+
+def test_what_was_taken_out_does_not_come_back(source, tokenized, tmp_path):
+    shutil.copytree(tokenized[0], tmp_path / "out")
+    key = str(ShardSet.open(tokenized[0]).entries.id[0])
+    drop(tmp_path / "out", Wanted(ids=(key,)), reason="a letter", by="ann")
+    with pytest.raises(UsageError, match="would bring them back"):
+        tokenize(source, tmp_path / "out")
+    assert key not in ShardSet.open(tmp_path / "out").entries.id
 
 
 def test_wrong_places_are_refused(source, tmp_path):

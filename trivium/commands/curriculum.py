@@ -40,7 +40,7 @@ def check(
 ) -> None:
     """Proves that the corpora can feed SCHEDULE: tokens, epochs by corpus and bucket, row fill, steps, shortfalls.
 
-    Exit codes: 0 it can run (warnings may stand), 1 sets that may not be mixed or are damaged, 2 a wrong schedule or
+    Exit codes: 0 it can run (warnings may stand), 1 sets that may not be mixed or have damaged indexes (`trivium shards verify` reads all), 2 a wrong schedule or
     corpora that fall short.
     """
     from trivium.console import emit_json

@@ -4,7 +4,7 @@ Odd: everything that comes out of a record is foreign text; control characters a
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -31,8 +31,9 @@ def table(title: str, headings: list[str], rows: list[list[Any]]) -> Table:
     made.show_edge, made.collapse_padding, made.padding = False, True, (0, 1)
     for place, heading in enumerate(headings):
         number = heading == "size" or (bool(rows) and all(isinstance(row[place], int) for row in rows))
-        whole = number or heading in ("id", "source_id")  # what people copy is never cut
-        made.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=whole)
+        whole = number or heading in ("id", "source_id")  # never in two lines; where there is no room, with an ellipsis
+        overflow: Literal["ellipsis", "fold"] = "ellipsis" if whole else "fold"
+        made.add_column(heading, justify="right" if number else "left", overflow=overflow, no_wrap=whole)
     for row in rows:
         made.add_row(*(RichText(f"{cell:,}" if isinstance(cell, int) else printable(str(cell))) for cell in row))
     return made

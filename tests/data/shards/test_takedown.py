@@ -9,7 +9,7 @@ import pytest
 
 from trivium.data.shards import ShardSet, read_rejects, write_set
 from trivium.data.shards.summary import summarize
-from trivium.data.shards.takedown import Wanted, drop
+from trivium.data.shards.takedown import Wanted, drop, refuse_return
 from trivium.data.shards.verify import verify
 from trivium.errors import ShardError, UsageError
 
@@ -116,6 +116,16 @@ def test_what_was_made_of_a_record_goes_with_it(texts, base, tmp_path):
     assert len(ShardSet.open(tmp_path / "derived")) == 7
 
 
+def test_a_set_is_not_made_anew_over_its_takedowns(mixed, tmp_path):
+    refuse_return(tmp_path / "new")
+    refuse_return(mixed)
+    source = ShardSet.open(mixed).manifest
+    drop(mixed, Wanted(licences=("MIT",)), reason="a letter", by="ann")
+    with pytest.raises(UsageError, match=r"records were taken out of the set there \(last by ann: a letter\)"):
+        refuse_return(mixed, source)
+    refuse_return(mixed, ShardSet.open(mixed).manifest)  # it was taken out of the source as well
+
+
 def test_a_set_may_become_empty_and_nothing_to_drop_changes_nothing(mixed):
     old = files(mixed)
     found = drop(mixed, Wanted(ids=("z" * 26,), licences=("nobody's",)), reason="r", by="b")
@@ -173,7 +183,7 @@ def dying(real):
             os.kill(os.getpid(), signal.SIGKILL)
         return real(*arguments, **options)
     return call
-from trivium.data.shards.takedown import Wanted, drop
+from trivium.data.shards.takedown import Wanted, drop, refuse_return
 os.replace, os.unlink, os.fsync = dying(os.replace), dying(os.unlink), dying(os.fsync)
 drop(sys.argv[1], Wanted(licences=("GPL-*",)), reason="r", by="b")
 print(calls)

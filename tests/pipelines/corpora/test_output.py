@@ -3,6 +3,7 @@
 import pytest
 
 from trivium.data.shards import Manifest, write_manifest
+from trivium.data.shards.manifest import Takedown
 from trivium.errors import BuildError, UsageError
 from trivium.pipelines.corpora.output import claimed, refuse_foreign, swap
 
@@ -65,6 +66,10 @@ def _tokenised(out):
     finished(out, tokenizer="abc")
 
 
+def _taken_down(out):
+    finished(out, takedowns=(Takedown(reason="a letter", by="ann", ids=("i" * 26,), records=1, shards=()),))
+
+
 def _no_manifest(out):
     finished(out)
     (out / "manifest.json").unlink()
@@ -92,6 +97,7 @@ def _unfinished_other(out):
         _foreign_in_shards,
         _other_corpus,
         _tokenised,
+        _taken_down,
         _no_manifest,
         _foreign_build,
         _damaged_manifest,
