@@ -32,7 +32,7 @@ class MLACache:
     _held_BSX: Tensor | None = None  # more columns than are filled, so that a token copies only itself
 
     @property
-    def seen_BSX(self) -> Tensor:
+    def seen(self) -> Tensor:
         assert self._held_BSX is not None
         return self._held_BSX[:, : self.columns]
 

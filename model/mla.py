@@ -101,7 +101,7 @@ class MLA(nn.Module):
         k_up_HNL, v_up_HVL = up_HEL.split(config.head_dim, dim=1)
         q_BHN, q_BHR = q_BHQ.split([config.head_dim, config.extra_dim], dim=-1)
         q_BHL = torch.bmm(q_BHN.transpose(0, 1), k_up_HNL).transpose(0, 1)
-        seen_BSX = cache.seen_BSX
+        seen_BSX = cache.seen
         dtype = torch.promote_types(q_BHQ.dtype, torch.float32)
         scores_BHS = torch.bmm(torch.cat([q_BHL, q_BHR], dim=-1), seen_BSX.transpose(1, 2)).to(dtype) * config.scale
         if cache.before_BS is not None:

@@ -63,7 +63,7 @@ def test_a_latent_cache_grows_past_its_room(lengths):
     for document, (row, length) in enumerate(zip(rows, lengths, strict=True)):
         first = int(cache.start_B[document])
         assert first == max(lengths) - length
-        assert torch.equal(cache.seen_BSX[document, first:], row)
+        assert torch.equal(cache.seen[document, first:], row)
         if cache.before_BS is not None:
             assert cache.before_BS[document, : cache.columns].sum() == first
     assert (cache.before_BS is None) == (len(lengths) == 1)
@@ -77,7 +77,7 @@ def test_the_caches_hold_what_the_sizes_say(small, awake, sample):
     for layer, cache in enumerate(state.caches):
         if small.backbone.is_mla(layer):
             assert isinstance(cache, MLACache)
-            assert cache.seen_BSX.shape == (1, 41, mla.kv_lora + mla.extra_dim)
+            assert cache.seen.shape == (1, 41, mla.kv_lora + mla.extra_dim)
         else:
             assert isinstance(cache, KDACache)
             assert cache.state_BHKV.shape == (1, kda.heads, kda.head_dim, kda.head_dim)

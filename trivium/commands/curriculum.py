@@ -40,8 +40,8 @@ def check(
 ) -> None:
     """Proves that the corpora can feed SCHEDULE: tokens, epochs by corpus and bucket, row fill, steps, shortfalls.
 
-    Exit codes: 0 it can run (warnings may stand), 1 sets that may not be mixed or have damaged indexes (`trivium shards verify` reads all), 2 a wrong schedule or
-    corpora that fall short.
+    Exit codes: 0 it can run (warnings may stand), 1 sets that may not be mixed or whose indexes are damaged (the tars
+    are read by `trivium shards verify`), 2 a wrong schedule or corpora that fall short.
     """
     from trivium.console import emit_json
     from trivium.curriculum.report import report

@@ -48,7 +48,7 @@ def describe(preset: Name, changes: Set = None, optimizer: Optimizer = False, as
 _CONVENTIONS = {
     "total": "A_log as stored by the release (k3: padded to 128 a layer), router biases counted, MTP apart",
     "activated": "one text token: head counted, input embedding, vision and MTP not",
-    "flops": "a multiply-add is two; mean over a document of `context` tokens; training is three forward passes, the MTP layer's with them",
+    "flops": "a multiply-add is two; mean over a document of `context` tokens; training is three passes, with MTP",
     "memory": "bytes, without activations: bf16 weights, fp32 master, gradients, moments; cache bf16, states fp32",
 }
 
