@@ -1,44 +1,18 @@
-"""Quality rules as a stage: it writes every score, then the recipe's policy turns scores into decisions.
+"""Quality rules as a stage: it writes every score, then the recipe's policy turns scores into decisions."""
 
-Odd: thresholds are data. A record that stays carries its scores, so a threshold can be decided again without its text.
-"""
-
-import re
 from collections.abc import Iterator
 
-import msgspec
-
-from trivium.data.config import Strict, digest
+from trivium.data.config import digest
+from trivium.data.policy import Limit, decide
 from trivium.data.records import Step
-from trivium.data.stage import Draft, Item, Outcome, StageConfig, refuse, touched
+from trivium.data.stage import Draft, Item, Outcome, StageConfig
 from trivium.data.text.rules import SCORES, measure
 
-_REASON = re.compile(r"[a-z][a-z0-9_]*")
 
+class Rule(Limit, kw_only=True):
+    """A limit on one of the quality scores."""
 
-class Rule(Strict, kw_only=True):
-    """Drop when `score` lies below `min` or above `max`; `reason` is the reject's code."""
-
-    score: str
-    reason: str
-    min: float | None = None
-    max: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.score not in SCORES:
-            raise ValueError(f"no score {self.score!r}; known: {', '.join(SCORES)}")
-        if self.min is None and self.max is None:
-            raise ValueError(f"the rule on {self.score!r} has neither min nor max")
-        if not _REASON.fullmatch(self.reason):
-            raise ValueError(f"reason {self.reason!r}: use lower-case letters, digits and _")
-
-    def broken_by(self, value: float) -> str:
-        """Why `value` breaks the rule, or an empty string."""
-        if self.min is not None and value < self.min:
-            return f"{self.score} = {value:g}, at least {self.min:g} wanted"
-        if self.max is not None and value > self.max:
-            return f"{self.score} = {value:g}, at most {self.max:g} wanted"
-        return ""
+    KNOWN = SCORES
 
 
 # Thresholds as published: Gopher table A1; FineWeb section 3.6. C4's brackets are left out: they drop every code page.
@@ -93,12 +67,4 @@ class Heuristics:
     def process(self, item: Item) -> Iterator[Outcome]:
         if not isinstance(item, Draft):
             raise TypeError("heuristics takes documents; put an extracting stage before it")
-        scores = measure(item.document.text)
-        for rule in self.config.policy:
-            detail = rule.broken_by(scores[rule.score])
-            if detail:
-                yield refuse(item, self.name, rule.reason, detail)
-                return
-        meta = msgspec.structs.replace(item.document.meta, scores={**item.document.meta.scores, **scores})
-        document = msgspec.structs.replace(item.document, meta=meta)
-        yield touched(msgspec.structs.replace(item, document=document), self.step)
+        yield decide(item, measure(item.document.text), self.config.policy, self.step)

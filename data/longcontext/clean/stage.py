@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 
-import msgspec
-
-from trivium.data.config import Strict, digest
+from trivium.data.config import digest
 from trivium.data.longcontext.clean.blobs import blob_characters
 from trivium.data.longcontext.clean.copies import copied_words
 from trivium.data.longcontext.clean.logs import log_characters
 from trivium.data.longcontext.clean.truncated import cut_markup, cut_sentence
+from trivium.data.policy import Limit, decide
 from trivium.data.records import Step
-from trivium.data.stage import Draft, Item, Outcome, StageConfig, refuse, touched
+from trivium.data.stage import Draft, Item, Outcome, StageConfig
 
 MEASURES = {
     "characters": lambda text: float(len(text)),
@@ -22,36 +21,19 @@ MEASURES = {
 }
 
 
-class Limit(Strict, kw_only=True):
-    """Drop when `score` lies below `min` or above `max`; `reason` is the reject's code."""
+class CleanLimit(Limit, kw_only=True):
+    """A limit on one of the measures."""
 
-    score: str
-    reason: str
-    min: float | None = None
-    max: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.score not in MEASURES:
-            raise ValueError(f"no score {self.score!r}; known: {', '.join(MEASURES)}")
-        if self.min is None and self.max is None:
-            raise ValueError(f"the limit on {self.score!r} has neither min nor max")
-
-    def broken_by(self, value: float) -> str:
-        """Why `value` breaks the limit, or an empty string."""
-        if self.min is not None and value < self.min:
-            return f"{self.score} = {value:g}, at least {self.min:g} wanted"
-        if self.max is not None and value > self.max:
-            return f"{self.score} = {value:g}, at most {self.max:g} wanted"
-        return ""
+    KNOWN = MEASURES
 
 
 # The report names what is cleaned away and no threshold; these are ours.
 POLICY = (
-    Limit(score="cut_sentence", max=0.75, reason="truncated"),
-    Limit(score="cut_markup", max=0.0, reason="truncated"),
-    Limit(score="blob_characters", max=0.15, reason="blobs"),
-    Limit(score="log_characters", max=0.4, reason="log"),
-    Limit(score="copied_words", max=0.3, reason="copies_inside"),
+    CleanLimit(score="cut_sentence", max=0.75, reason="truncated"),
+    CleanLimit(score="cut_markup", max=0.0, reason="truncated"),
+    CleanLimit(score="blob_characters", max=0.15, reason="blobs"),
+    CleanLimit(score="log_characters", max=0.4, reason="log"),
+    CleanLimit(score="copied_words", max=0.3, reason="copies_inside"),
 )
 
 
@@ -62,7 +44,7 @@ class LongClean:
     version = 1
 
     class Config(StageConfig, kw_only=True, tag="long_clean"):
-        policy: tuple[Limit, ...] = POLICY
+        policy: tuple[CleanLimit, ...] = POLICY
 
         def build(self) -> "LongClean":
             return LongClean(self)
@@ -82,11 +64,4 @@ class LongClean:
             raise TypeError("long_clean takes documents; put an extracting stage before it, or read `shards`")
         text = item.document.text
         scores = {name: round(measure(text), 4) for name, measure in MEASURES.items()}
-        for limit in self.config.policy:
-            detail = limit.broken_by(scores[limit.score])
-            if detail:
-                yield refuse(item, self.name, limit.reason, detail)
-                return
-        meta = msgspec.structs.replace(item.document.meta, scores={**item.document.meta.scores, **scores})
-        document = msgspec.structs.replace(item.document, meta=meta)
-        yield touched(msgspec.structs.replace(item, document=document), self.step)
+        yield decide(item, scores, self.config.policy, self.step)
