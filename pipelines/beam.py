@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import trivium
 from trivium.errors import BuildError, MissingDependencyError, TriviumError, UsageError
+from trivium.needs import cure
 
 if TYPE_CHECKING:
     import apache_beam as beam
@@ -112,9 +113,7 @@ def _parse(flags: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     try:
         from apache_beam.options.pipeline_options import PipelineOptions
     except ImportError as error:
-        raise MissingDependencyError(
-            f"Apache Beam can't be imported ({error}); install it with: pip install 'trivium[build]'"
-        ) from None
+        raise MissingDependencyError(f"Apache Beam can't be imported ({error}); run: {cure('build')}") from None
     words = [flag for i, flag in enumerate(flags) if not flag.startswith("-") and (i == 0 or "=" in flags[i - 1])]
     if words:
         raise UsageError(f"{words[0]!r} is not a Beam option; write options as --name=value after `--`")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from trivium.curriculum import Plan
 from trivium.curriculum.report import Report, StageReport, report
 from trivium.errors import MissingDependencyError, UsageError
+from trivium.needs import cure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,9 +48,7 @@ def draw(plan: Plan, facts: Report, title: str) -> "Figure":
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingDependencyError(
-            "matplotlib is missing, and plots need it; install it with `pip install 'trivium[train]'`"
-        ) from None
+        raise MissingDependencyError(f"matplotlib is missing, and plots need it; run: {cure('train')}") from None
     figure = Figure(figsize=(11, 9), layout="constrained")
     figure.suptitle(f"{title}: {facts.steps:,} steps, {_amount(facts.tokens)} tokens")
     panels = figure.subplots(4, 1, sharex=True, height_ratios=(1, 1, 1, 1.5))

@@ -78,6 +78,19 @@ key() { # what the environment depends on: these files, the interpreter, and whe
     } | sha256sum | cut -d' ' -f1
 }
 
+whole() { # is every package of the extras still there? Someone may have taken one away
+    "$VENV/bin/python" - "$EXTRAS" <<'PYTHON' 2>/dev/null
+import sys
+from importlib import metadata
+
+from trivium.needs import requirements
+
+for extra in ("core", *sys.argv[1].split(",")):
+    for name in requirements()[extra]:
+        metadata.version(name)
+PYTHON
+}
+
 make_venv() {
     local wanted
     wanted=$(version_of "$PY")
@@ -98,7 +111,7 @@ main() {
     PY=$(find_python)
     local wanted packages
     wanted=$(key)
-    if [ "$(cat "$STAMP" 2>/dev/null)" = "$wanted" ] && [ -x "$VENV/bin/trivium" ]; then
+    if [ "$(cat "$STAMP" 2>/dev/null)" = "$wanted" ] && [ -x "$VENV/bin/trivium" ] && whole; then
         say "$VENV is up to date"
         return
     fi

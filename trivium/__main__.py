@@ -10,7 +10,9 @@ try:
 except ModuleNotFoundError as error:
     if not error.name or error.name.startswith("trivium"):
         raise
-    sys.exit(f"error: the package {error.name} is not installed for {sys.executable}; run: make setup")
+    from trivium.needs import cure
+
+    sys.exit(f"error: the package {error.name} is not installed for {sys.executable}; run: {cure('core')}")
 
 if __name__ == "__main__":
     main()

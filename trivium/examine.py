@@ -11,9 +11,9 @@ from typing import Literal
 
 import msgspec
 
-from trivium.needs import cure, requirements
+from trivium.needs import cure, install, requirements
 
-State = Literal["ok", "missing", "broken"]
+State = Literal["ok", "partly", "missing", "broken"]
 
 _PURPOSES = {
     "core": "everything",
@@ -22,15 +22,37 @@ _PURPOSES = {
     "cad": "CAD and 3D corpora",
     "web": "web page rendering",
     "video": "video corpora",
-    "remote": "shards and inputs at addresses (s3, gs, http)",
+    "remote": "shards at addresses (s3, gs, http)",
     "sixel": "pictures inside a terminal that knows sixel",
     "ray": "launching on several machines (not built yet)",
     "dev": "make check, make test",
 }
+# What is lost without one package where the rest of its extra works on.
+_PARTS = {
+    "aiohttp": "http(s):// addresses",
+    "gcsfs": "gs:// addresses",
+    "s3fs": "s3:// addresses",
+    "matplotlib": "plots",
+    "tensorboard": "TensorBoard events",
+    "tokenizers": "tokenizer.json files",
+    "tiktoken": "rank files of tiktoken",
+    "fastwarc": "WARC archives",
+    "cairosvg": "SVG corpora",
+    "decord": "the quick way through long clips",
+    "trimesh": "meshes",
+}
+
+
+class Package(msgspec.Struct, frozen=True, kw_only=True):
+    """One package of an extra; `version` is empty when it is not installed."""
+
+    name: str
+    version: str
+    cure: str = ""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding; `required` says that Trivium can't work without it."""
+    """One finding; `required` says that Trivium can't work without it, `packages` are those of an extra."""
 
     name: str
     state: State
@@ -38,6 +60,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     purpose: str
     required: bool = False
     cure: str = ""
+    packages: tuple[Package, ...] = ()
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,23 +116,29 @@ def _python() -> Check:
 
 
 def _extra(extra: str, names: list[str]) -> Check:
-    missing, versions = [], []
-    for name in names:
-        try:
-            versions.append(f"{name} {metadata.version(name)}")
-        except metadata.PackageNotFoundError:
-            missing.append(name)
-    found = f"without {', '.join(missing)}" if missing else f"{len(versions)} package{'s' * (len(versions) != 1)}"
-    if missing and not versions:
-        found = "none of its packages"
+    packages = tuple(_package(name) for name in names)
+    missing = [package.name for package in packages if not package.version]
+    there = len(packages) - len(missing)
+    count = f"{there} package{'s' * (there != 1)}"
+    lost = ", ".join(f"{name} ({_PARTS[name]})" if name in _PARTS else name for name in missing)
+    state: State = "ok" if not missing else "partly" if there else "missing"
+    found = {"ok": count, "partly": f"{there} of {len(packages)}; without {lost}", "missing": "none of its packages"}
     return Check(
         name="packages: core" if extra == "core" else f"extra: {extra}",
-        state="missing" if missing else "ok",
-        found=found,
+        state="missing" if missing and extra == "core" else state,
+        found=found[state],
         purpose=_PURPOSES.get(extra, extra),
         required=extra == "core",
         cure=cure(extra) if missing else "",
+        packages=packages,
     )
+
+
+def _package(name: str) -> Package:
+    try:
+        return Package(name=name, version=metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return Package(name=name, version="", cure=install(name))
 
 
 def _torch() -> tuple[Check, tuple[str, ...]]:

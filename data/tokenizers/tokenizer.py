@@ -15,9 +15,9 @@ import msgspec
 from trivium.data.shards.manifest import Vocabulary
 from trivium.data.tokenizers import pretokens, special
 from trivium.errors import InputError, MissingDependencyError
+from trivium.needs import cure
 
 FILE = "tokenizer.json"
-_CURE = "; install it with `pip install 'trivium[build]'`"
 
 
 class Tokenizer:
@@ -126,7 +126,7 @@ def _load_bpe(cls: type[Tokenizer], file: Path, payload: bytes) -> Tokenizer:
     try:
         import tokenizers
     except ImportError:
-        raise MissingDependencyError(f"{file} needs the package tokenizers{_CURE}") from None
+        raise MissingDependencyError(f"{file} needs the package tokenizers; run: {cure('build')}") from None
     try:
         facts = msgspec.json.decode(payload, type=_File)
         engine = tokenizers.Tokenizer.from_str(payload.decode())
@@ -157,7 +157,9 @@ def _load_ranks(cls: type[Tokenizer], file: Path, payload: bytes) -> Tokenizer:
     try:
         import tiktoken
     except ImportError:
-        raise MissingDependencyError(f"{file} is a rank file and needs the package tiktoken{_CURE}") from None
+        raise MissingDependencyError(
+            f"{file} is a rank file and needs the package tiktoken; run: {cure('build')}"
+        ) from None
     ranks = _parse_ranks(file, payload)
     names = {name: len(ranks) + place for place, name in enumerate(special.kimi_names(len(ranks)))}
     digest = hashlib.sha256(payload).hexdigest()

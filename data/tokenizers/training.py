@@ -18,6 +18,7 @@ from trivium.data.shards.storage import write_whole
 from trivium.data.tokenizers import pretokens, special
 from trivium.data.tokenizers.tokenizer import FILE, Tokenizer
 from trivium.errors import InputError, MissingDependencyError, UsageError
+from trivium.needs import cure
 
 FORMAT, VERSION = "trivium.tokenizer", 1
 SMALLEST = 256 + len(special.SPECIALS)
@@ -66,7 +67,7 @@ def train(sets: Sequence[ShardSet], vocab: int, out: Path) -> TokenizerInfo:
         from tokenizers import decoders, models, pre_tokenizers, trainers
     except ImportError:
         raise MissingDependencyError(
-            "training a tokenizer needs the package tokenizers; install it with `pip install 'trivium[build]'`"
+            f"training a tokenizer needs the package tokenizers; run: {cure('build')}"
         ) from None
     engine = tokenizers.Tokenizer(models.BPE())
     engine.pre_tokenizer = pre_tokenizers.Sequence(

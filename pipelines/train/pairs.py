@@ -19,6 +19,7 @@ from trivium.data.records import Image, Text
 from trivium.data.shards import ShardSet
 from trivium.data.svg.requests import TASK, Picture, request_for
 from trivium.errors import GuardError, InputError, MissingDependencyError, UsageError
+from trivium.needs import cure
 from trivium.pipelines.train.config import reload_run
 from trivium.pipelines.train.folder import RunFolder
 from trivium.pipelines.train.sample import Drawn, Sampling, Writer, stored_size
@@ -127,4 +128,4 @@ def _draw(guard: Guard, code: str, like: bytes) -> tuple[bytes | None, str | Non
     except MissingDependencyError as error:
         return None, f"not drawn: {error}"
     except ImportError as error:
-        return None, f"not drawn: {error.name} is not installed (pip install 'trivium[build]')"
+        return None, f"not drawn: {error.name} is not installed (run: {cure('build')})"

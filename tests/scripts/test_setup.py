@@ -3,6 +3,7 @@
 It runs for real up to the point where it would install, with a PATH that holds only what the case allows.
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -134,6 +135,14 @@ def test_an_apt_that_fails_shows_its_words(machine: Machine) -> None:
     assert "apt could not install: bubblewrap" in done.stderr
 
 
+def key(checkout: Path) -> str:
+    """What the set-up stamps an environment with: its own files, the interpreter and the place."""
+    files = ("pyproject.toml", "setup.py", "constraints.txt", "scripts/setup.sh")
+    told = "".join((checkout / name).read_text() for name in files)
+    told += f"{sys.version} {sys.executable}\n{checkout.resolve()}\n"
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
 def test_an_interrupted_installation_is_mended_and_a_pip_failure_is_shown(machine: Machine) -> None:
     """A package without RECORD, left by a killed pip, is removed; no network then is an error that is seen."""
     machine.program("bwrap", "true")
@@ -146,6 +155,10 @@ def test_an_interrupted_installation_is_mended_and_a_pip_failure_is_shown(machin
     (site / "half-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: half\nVersion: 1.0\n")
     (site / "~ld").mkdir()
     (site / "pip").symlink_to(Path(pip.__file__).parent)
+    # The stamp of a set-up that was whole once does not say that it still is.
+    (machine.checkout / ".venv/bin/trivium").write_text("#!/bin/sh\n")
+    (machine.checkout / ".venv/bin/trivium").chmod(0o755)
+    (machine.checkout / ".venv/.trivium-setup").write_text(key(machine.checkout))
     environment = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "PYTHON": sys.executable}
     done = machine.setup(**environment)
     assert done.returncode == 1

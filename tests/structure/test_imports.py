@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "trivium": {"kernels", "data", "vision", "model", "curriculum", "pipelines"},
 }
 FOLDERS = [folder for folder in MAY_IMPORT if folder != "trivium"]
-FROM_ANYWHERE = {"trivium", "trivium.errors", "trivium.console"}
+FROM_ANYWHERE = {"trivium", "trivium.errors", "trivium.console", "trivium.needs"}
 
 TRAINING = ["kernels", "model", "vision", "curriculum", "pipelines/train"]
 # What a machine that trains must have, and what it may have: the latter is imported where it is used.

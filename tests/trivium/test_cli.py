@@ -12,6 +12,7 @@ import pytest
 
 from trivium.console import emit_json
 from trivium.errors import UsageError
+from trivium.needs import cure
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -132,9 +133,10 @@ def test_an_absent_package_names_the_command_that_brings_it() -> None:
     block = "import sys; sys.modules['apache_beam'] = None"
     done = acting("import apache_beam", block)
     assert done.returncode == 1
-    assert done.stderr == "error: the package apache-beam is not installed and this command needs it; run: make setup\n"
+    said = f"error: the package apache-beam is not installed and this command needs it; run: {cure('build')}\n"
+    assert done.stderr == said
     done = acting("import av", "import sys; sys.modules['av'] = None")
-    assert done.stderr.endswith("run: .venv/bin/pip install -c constraints.txt -e '.[video]'\n")
+    assert done.stderr.endswith(f"run: {cure('video')}\n")
     done = acting("import no_such_module_of_ours")
     assert "Traceback" in done.stderr
 
@@ -173,7 +175,7 @@ def test_a_bare_python_says_what_is_missing(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("error: the package typer is not installed")
-    assert "make setup" in done.stderr
+    assert f"-m pip install -c {ROOT}/constraints.txt -e {ROOT}\n" in done.stderr
 
 
 def test_json_is_one_value_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:

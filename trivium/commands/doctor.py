@@ -35,7 +35,7 @@ def _print(report: "Report") -> None:
 
     from trivium.console import out
 
-    colours = {"ok": "green", "missing": "yellow", "broken": "red"}
+    colours = {"ok": "green", "partly": "yellow", "missing": "yellow", "broken": "red"}
     table = Table("what", "state", "found", "needed for")
     for check in report.checks:
         colour = "red" if check.required and check.state != "ok" else colours[check.state]
@@ -47,8 +47,11 @@ def _print(report: "Report") -> None:
     out.print(f"{machine.cores} cores, {memory}, {disk}, {gpus}", markup=False, highlight=False)
     out.print(f"python: {machine.python}", markup=False, highlight=False, soft_wrap=True)
     for check in report.checks:
-        if check.cure:
-            # Never wrapped: a command is there to be copied.
-            out.print(f"{check.name}: {check.cure}", markup=False, highlight=False, soft_wrap=True)
+        # One that is partly there lacks single packages: those, not the whole extra.
+        lacking = [(package.name, package.cure) for package in check.packages if package.cure]
+        for name, command in lacking if check.state == "partly" else [(check.name, check.cure)]:
+            if command:
+                # Never wrapped: a command is there to be copied.
+                out.print(f"{name}: {command}", markup=False, highlight=False, soft_wrap=True)
     if not report.ok:
         out.print("something required is missing or broken; the commands above mend it", style="red")
