@@ -9,25 +9,64 @@ import math
 from dataclasses import dataclass
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from trivium.data.config import Strict
 
 PATCH = 14  # pixels a side of one patch
 MERGE = 2  # patches a side that become one token
 CELL = PATCH * MERGE  # pixels a side of one token
+CHUNK = 4  # frames that are pooled into one grid of tokens (K3's temporal_merge_kernel_size)
+MOST_PATCHES = 1 << 21  # of a clip: 1.2 GB of pixels, what one decoding process may hand over
+
+
+class VideoRules(Strict, frozen=True, kw_only=True):
+    """Limits on one clip: `fps` frames a second are looked at, `frames` at most; a frame has up to `frame_patches`
+    patches and all of them `patches`.
+
+    8.0, 16 384 and 655 360 are K3's. `frames` is ours, since K3 names none: below 256 patches, 224 × 224 pixels, a
+    frame shows little, so a clip longer than 320 s is looked at more seldom instead of smaller still.
+    """
+
+    fps: float = 8.0
+    frames: int = 2560
+    frame_patches: int = 16384
+    patches: int = 655360
+
+    def __post_init__(self) -> None:
+        if not 0 < self.fps <= 1000:
+            raise ValueError(f"fps is {self.fps}; give frames a second, above 0 and at most 1000")
+        if self.frames < 1:
+            raise ValueError(f"frames is {self.frames}; give at least 1")
+        if min(self.frame_patches, self.patches) < MERGE * MERGE or self.patches > MOST_PATCHES:
+            raise ValueError(
+                f"frame_patches is {self.frame_patches} and patches {self.patches}; one token takes {MERGE * MERGE} "
+                f"patches, and a clip may have up to {MOST_PATCHES}"
+            )
 
 
 class PictureRules(Strict, frozen=True, kw_only=True):
-    """Limits on one picture: `patch_limit` patches in all, `side_limit` patches a side (K3: 65 536 and 512)."""
+    """Limits on one picture: `patch_limit` patches in all, `side_limit` patches a side (K3: 65 536 and 512).
+
+    `video` left out means K3's rules for clips; `clips` has them spelled out. Rules that say the same are equal.
+    """
 
     patch_limit: int = 65536
     side_limit: int = 512
+    video: VideoRules | UnsetType = UNSET
 
     def __post_init__(self) -> None:
+        if self.video == VideoRules():
+            msgspec.structs.force_setattr(self, "video", UNSET)
         if self.patch_limit < MERGE * MERGE:
             raise ValueError(f"patch_limit is {self.patch_limit}; one token takes {MERGE * MERGE} patches, give more")
         if self.side_limit < MERGE or self.side_limit % MERGE:
             raise ValueError(f"side_limit is {self.side_limit}; give an even number of patches, at least {MERGE}")
+
+    @property
+    def clips(self) -> VideoRules:
+        """The rules for clips."""
+        return VideoRules() if isinstance(self.video, UnsetType) else self.video
 
     def digest(self) -> str:
         """sha256 over the arithmetic's constants and these limits; sets of different digests never mix."""

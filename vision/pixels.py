@@ -58,12 +58,22 @@ def picture_patches(payload: bytes, rules: PictureRules, *, max_pixels: int = MA
     """
     picture = _open(payload, max_pixels)
     size = fit(picture.width, picture.height, rules)
-    pixels = _rgb(picture, (size.width, size.height))
-    if (size.padded_width, size.padded_height) != (size.width, size.height):
-        padded = np.zeros((size.padded_height, size.padded_width, CHANNELS), dtype=np.uint8)
-        padded[: size.height, : size.width] = pixels
-        pixels = padded
-    return cut_bytes(pixels), size
+    return cut_bytes(padded(_rgb(picture, (size.width, size.height)), size)), size
+
+
+def frame_patches(pixels_HW3: Bytes, size: Fit) -> Bytes:
+    """A clip's frame, resized as a picture would be: uint8 [size.patches, 588]."""
+    resized = np.asarray(_resized(Image.fromarray(pixels_HW3), (size.width, size.height)))
+    return cut_bytes(padded(resized, size))
+
+
+def padded(pixels_HW3: Bytes, size: Fit) -> Bytes:
+    """Black to the right and below, up to whole tokens."""
+    if (size.padded_width, size.padded_height) == (size.width, size.height):
+        return pixels_HW3
+    whole = np.zeros((size.padded_height, size.padded_width, CHANNELS), dtype=np.uint8)
+    whole[: size.height, : size.width] = pixels_HW3
+    return whole
 
 
 def cut_bytes(pixels_HW3: Bytes) -> Bytes:

@@ -5,9 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from trivium.data.patches import PictureRules
+from trivium.data.records import Document
 from trivium.data.shards import names
 from trivium.data.shards.address import Patience, Place, place
 from trivium.data.shards.index import read_index, sums_of
@@ -15,7 +18,7 @@ from trivium.data.shards.manifest import Bucket, Manifest, ShardInfo, read_manif
 from trivium.data.shards.reader import REJECTS_LIMIT, parse_rejects
 from trivium.data.shards.scan import Scanned, Tape, content_fault, index_faults, scan
 from trivium.data.shards.storage import read_file, sizes_in
-from trivium.data.shards.writer import patches_of
+from trivium.data.video.plan import media_cost
 from trivium.errors import InputError, ShardError
 
 _ID_BITS = np.uint32((1 << 31) - 1)
@@ -162,10 +165,20 @@ def _record_faults(record: Scanned, manifest: Manifest, bucket: str) -> Iterator
         yield "its tokens are not framed by [BOS] and [EOS]"
     if len(ids) and int(ids.max()) >= vocabulary.size:
         yield f"token {int(ids.max())} lies outside the vocabulary of {vocabulary.size}"
-    pads = int((ids == vocabulary.media_pad).sum())
-    if document is not None and pads * 4 != patches_of(document, rules):
-        yield f"{pads} pads stand for {patches_of(document, rules)} patches; there must be one for each 4"
+    if document is not None:
+        yield from _media_faults(document, rules, int((ids == vocabulary.media_pad).sum()), record.columns)
     yield from _bucket_fault(len(ids), bucket, manifest.buckets)
+
+
+def _media_faults(document: Document, rules: PictureRules, pads: int, columns: dict[str, Any]) -> Iterator[str]:
+    """Pads against what pictures and clips need; adds the patches, which the index states, to `columns`."""
+    try:
+        columns["patches"], needed = media_cost(document, rules)
+    except InputError as error:
+        yield str(error)
+        return
+    if pads != needed:
+        yield f"{pads} media tokens where its pictures and clips of {columns['patches']} patches need {needed}"
 
 
 def _bucket_fault(tokens: int, bucket: str, buckets: tuple[Bucket, ...]) -> Iterator[str]:

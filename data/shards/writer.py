@@ -9,13 +9,14 @@ from typing import BinaryIO, get_origin
 import msgspec
 
 from trivium.data import records
-from trivium.data.patches import PictureRules, fit
+from trivium.data.patches import PictureRules
 from trivium.data.records import Document, Image
 from trivium.data.shards import names, tar
 from trivium.data.shards.index import Index, encode, sums_of
 from trivium.data.shards.manifest import ShardInfo
 from trivium.data.shards.storage import replacing, write_whole
 from trivium.data.stage import Drop
+from trivium.data.video.plan import media_cost
 from trivium.errors import ShardError
 
 Record = tuple[Document, Mapping[str, bytes]]
@@ -25,8 +26,8 @@ def write_shard(path: Path, items: Iterable[Record], *, rules: PictureRules | No
     """Writes `<corpus>-<bucket>-00000.tar` and its index, each to a temporary name first.
 
     `items` come sorted by id; media may hold `tokens` (little-endian uint32). With `rules`, patches are counted from
-    the pictures' sizes, else they are 0. Raises ShardError for a bad name, id or field, ids not sorted or repeated,
-    media without a segment or a segment without media.
+    what the segments state of pictures and clips, else they are 0. Raises ShardError for a bad name, id or field, ids
+    not sorted or repeated, media without a segment or a segment without media.
     """
     bucket = names.bucket_of_name(path.name)
     columns: dict[str, list[int | str]] = {
@@ -51,11 +52,6 @@ def write_shard(path: Path, items: Iterable[Record], *, rules: PictureRules | No
         sha256=sink.whole.hexdigest(),
         index_sha256=hashlib.sha256(raw).hexdigest(),
     )
-
-
-def patches_of(document: Document, rules: PictureRules) -> int:
-    """Patches of a document's pictures, in all."""
-    return sum(fit(s.width, s.height, rules).patches for s in document.segments if isinstance(s, Image))
 
 
 class _Sink:
@@ -92,7 +88,7 @@ class _Sink:
             size=self.position - start,
             sha256=self.part.hexdigest(),
             tokens=len(media.get(names.TOKENS, b"")) // 4,
-            patches=patches_of(document, rules) if rules else 0,
+            patches=media_cost(document, rules)[0] if rules else 0,
             images=sum(isinstance(segment, Image) for segment in document.segments),
             cluster=meta.cluster or meta.source_id,
             source_id=meta.source_id,

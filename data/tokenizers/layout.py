@@ -1,4 +1,4 @@
-"""A document as tokens: [BOS] segments [EOS], pictures as media blocks, one flag bit for tokens without loss.
+"""A document as tokens: [BOS] segments [EOS], pictures and clips as media blocks, one flag bit for tokens without loss.
 
 Odd: the flag speaks of a token as a *target*. Stored tokens are little-endian uint32 whose bit 31 says "carries no
 loss"; ids stay below 2^31.
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from trivium.data.patches import Fit, PictureRules, fit
 from trivium.data.records import Document, Image, Text
 from trivium.data.tokenizers.tokenizer import Tokenizer
-from trivium.errors import InputError
+from trivium.data.video.plan import ClipPlan, plan
 
 NO_LOSS = np.uint32(1 << 31)
 
@@ -28,12 +28,23 @@ class ImageSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class ClipSpan:
+    """One clip: tokens [start, stop) hold its chunks, each a timestamp and a media block; `plan.tokens` are pads."""
+
+    start: int
+    stop: int
+    media: str
+    plan: ClipPlan
+
+
+@dataclass(frozen=True, slots=True)
 class TokenizedDocument:
-    """`tokens` uint32 [T] with flag bits, patches of all pictures, and where each picture stands."""
+    """`tokens` uint32 [T] with flag bits, patches of all pictures and clips, and where each of them stands."""
 
     tokens: NDArray[np.uint32]
     patches: int
     images: tuple[ImageSpan, ...]
+    clips: tuple[ClipSpan, ...] = ()
 
     def payload(self) -> bytes:
         """The stored member."""
@@ -41,13 +52,16 @@ class TokenizedDocument:
 
 
 def tokenize_document(document: Document, tokenizer: Tokenizer, rules: PictureRules) -> TokenizedDocument:
-    """Lays a document out (spec 6.2, text forms). Without loss: [BOS], whole media blocks, `Text(loss=False)`.
+    """Lays a document out (spec 6.2, text forms). Without loss: [BOS], whole media blocks, `Text(loss=False)`, and
+    (chosen: whoever shows a clip writes them) a clip's timestamps.
 
-    Raises InputError for a video: its frames are counted by decoding, which this arithmetic does not do.
+    Nothing is decoded: sizes and frames are those that the record states. Raises InputError for a clip whose figures
+    can't be right.
     """
     ids = [tokenizer.bos]
     loss = [False]
-    spans = []
+    images: list[ImageSpan] = []
+    clips: list[ClipSpan] = []
     for segment in document.segments:
         if isinstance(segment, Text):
             new = tokenizer.encode(segment.text)
@@ -55,14 +69,18 @@ def tokenize_document(document: Document, tokenizer: Tokenizer, rules: PictureRu
         elif isinstance(segment, Image):
             size = fit(segment.width, segment.height, rules)
             new = image_block(segment, size, tokenizer)
-            spans.append(ImageSpan(len(ids), len(ids) + len(new), segment.media, size))
+            images.append(ImageSpan(len(ids), len(ids) + len(new), segment.media, size))
             loss += [False] * len(new)
         else:
-            raise InputError(f"segment {segment.media} is a video; videos have no token layout yet: leave it out")
+            planned = plan(segment, rules)
+            new = clip_blocks(planned, tokenizer)
+            clips.append(ClipSpan(len(ids), len(ids) + len(new), segment.media, planned))
+            loss += [False] * len(new)
         ids += new
     tokens = np.array([*ids, tokenizer.eos], np.uint32)
     tokens[~np.array([*loss, True])] |= NO_LOSS
-    return TokenizedDocument(tokens, sum(span.fit.patches for span in spans), tuple(spans))
+    patches = sum(span.fit.patches for span in images) + sum(span.plan.patches for span in clips)
+    return TokenizedDocument(tokens, patches, tuple(images), tuple(clips))
 
 
 def image_block(image: Image, size: Fit, tokenizer: Tokenizer) -> list[int]:
@@ -74,6 +92,14 @@ def image_block(image: Image, size: Fit, tokenizer: Tokenizer) -> list[int]:
         *[tokenizer.media_pad] * size.tokens,
         tokenizer.media_end,
     ]
+
+
+def clip_blocks(planned: ClipPlan, tokenizer: Tokenizer) -> list[int]:
+    """For each chunk of up to four frames `hh:mm:ss.fff`, the time of its first frame, and then
+    `<|media_begin|>video<|media_content|>` + `<|media_pad|>`×n + `<|media_end|>`, n tokens of one frame's size."""
+    opening = [tokenizer.media_begin, *tokenizer.encode("video"), tokenizer.media_content]
+    block = [*opening, *[tokenizer.media_pad] * planned.fit.tokens, tokenizer.media_end]
+    return [token for time in planned.timestamps for token in [*tokenizer.encode(time), *block]]
 
 
 def split_tokens(payload: bytes | NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

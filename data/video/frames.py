@@ -14,20 +14,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from trivium.data.video.container import check_size, open_clip, words
 from trivium.errors import GuardError
 
 if TYPE_CHECKING:
-    import av
     from av.video.stream import VideoStream
 
 Pixels = NDArray[np.uint8]  # [H, W, 3], RGB
 
 MOST_PACKETS = 200_000  # two hours at 28 frames a second; later ones are not looked at
-MOST_PIXELS = 8192 * 8192  # a frame
 MOST_DECODED = 1500  # frames that the slow way decodes one after the other
 CHECKED = 2  # frames that both decoders see
-# A playlist would make FFmpeg open other files; only containers that hold their own frames are read.
-CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
 ALIKE = 16.0  # mean difference of two decoders' frames, of 255, that scaling and colour conversion explain
 
 
@@ -110,35 +107,13 @@ def spread(packets: int, count: int) -> list[int]:
     return [(2 * i + 1) * packets // (2 * count) for i in range(count)]
 
 
-def _open(payload: bytes) -> "tuple[av.container.InputContainer, VideoStream]":
-    try:
-        import av
-    except ImportError:
-        raise GuardError("missing", "PyAV is not installed; pip install 'trivium[video]'") from None
-    try:
-        container = av.open(
-            io.BytesIO(payload), "r", metadata_errors="replace", options={"format_whitelist": CONTAINERS}
-        )
-    except (av.FFmpegError, ValueError) as error:
-        raise GuardError("damaged", f"no clip that can be opened: {_words(error)}") from None
-    if not container.streams.video:
-        raise GuardError("no_video", "the file holds no video stream")
-    stream = container.streams.video[0]
-    if stream.codec_context is None:
-        raise GuardError("no_video", "no decoder knows the video stream")
-    stream.thread_type = "NONE"
-    stream.codec_context.options = {"err_detect": "explode"}  # an error, not a smear
-    return container, stream
-
-
 def _look(payload: bytes) -> _Facts:
     """Counts the packets without decoding them."""
-    container, stream = _open(payload)
+    container, stream = open_clip(payload)
     import av
 
     width, height = stream.codec_context.width, stream.codec_context.height
-    if not 0 < width * height <= MOST_PIXELS:
-        raise GuardError("too_large", f"frames of {width} × {height} pixels; at most {MOST_PIXELS} pixels are decoded")
+    check_size(width, height)
     marks: list[int | None] = []
     notes: list[str] = []
     with container:
@@ -150,7 +125,7 @@ def _look(payload: bytes) -> _Facts:
                     notes.append(f"only the first {MOST_PACKETS} frames were looked at")
                     break
         except av.FFmpegError as error:
-            notes.append(f"reading stops after {len(marks)} frames: {_words(error)}")
+            notes.append(f"reading stops after {len(marks)} frames: {words(error)}")
         if not marks:
             raise GuardError("damaged", notes[-1] if notes else "the video stream holds no frames")
         return _Facts(
@@ -196,7 +171,7 @@ def _doubtful(payload: bytes, frames: Sequence[tuple[float, Pixels]], size: tupl
 
 def _near(payload: bytes, seconds: float, size: tuple[int, int]) -> Pixels | None:
     """PyAV's frame at that time, from the key frame before it; None when it can't be decoded."""
-    container, stream = _open(payload)
+    container, stream = open_clip(payload)
     import av
 
     with container:
@@ -217,7 +192,7 @@ def _near(payload: bytes, seconds: float, size: tuple[int, int]) -> Pixels | Non
 
 def _by_pyav(payload: bytes, wanted: Sequence[float], size: tuple[int, int]) -> tuple[list[tuple[float, Pixels]], str]:
     """Frames from the beginning on, nearest after each wanted time, and why it stopped early."""
-    container, stream = _open(payload)
+    container, stream = open_clip(payload)
     import av
 
     found: list[tuple[float, Pixels]] = []
@@ -236,7 +211,7 @@ def _by_pyav(payload: bytes, wanted: Sequence[float], size: tuple[int, int]) -> 
                 fault = f"no more than the first {last[0]:.2f} s were decoded" if last else "no frame can be decoded"
         except av.FFmpegError as error:
             where = f"decoding stops after {last[0]:.2f} s" if last else "no frame can be decoded"
-            fault = f"{where}: {_words(error)}"
+            fault = f"{where}: {words(error)}"
     if last is not None and len(found) < len(wanted) and (not found or found[-1][0] < last[0]):
         found.append((last[0], _pixels(last[1], size)))  # the last one before it breaks
     return found, fault
@@ -262,9 +237,3 @@ def _scaled(width: int, height: int, side: int) -> tuple[int, int]:
     """Even sizes of the same shape, at most `side` (decord's filter wants even ones)."""
     share = min(1.0, side / max(width, height))
     return max(2, round(width * share / 2) * 2), max(2, round(height * share / 2) * 2)
-
-
-def _words(error: Exception) -> str:
-    """What FFmpeg says, one short line."""
-    text = getattr(error, "strerror", None) or str(error)
-    return " ".join(text.split())[:160]

@@ -46,7 +46,7 @@ def held_out(plan: Plan, assembler: Assembler, *, rows: int, context: int, patch
         chosen += assembler.usable(plan.held_out(corpus, context=context, patches=patches)[:rows])
     grids: dict[Key, tuple[object, ...]] = {}
     for piece in (piece for row in chosen for piece in row.pieces):
-        if assembler.sets[piece.corpus].entries.images[piece.record]:
+        if assembler.shows(piece):
             key = (piece.corpus, piece.record)
             grids[key] = assembler.pictures(*key).grids
     return HeldOut(tuple(chosen), derangement(grids, seed))

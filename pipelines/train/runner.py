@@ -123,7 +123,7 @@ def _targets(prepared: Prepared, side: str, limit: int, pictures: bool) -> Itera
     for name in sorted(prepared.sets):
         shards = prepared.sets[name]
         for record in getattr(prepared.plan.sides[name], side).tolist():
-            if bool(shards.entries.images[record]) == pictures and read < limit:
+            if bool(shards.entries.patches[record]) == pictures and read < limit:
                 try:
                     ids, loss = split_tokens(shards.read_tokens(record))
                 except ShardError:  # damaged: training left it out as well

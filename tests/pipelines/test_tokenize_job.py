@@ -153,8 +153,8 @@ def test_a_rerun_replaces_and_a_tokenised_set_can_be_tokenised_again(source, tok
     assert again.rejects == first.manifest.rejects
 
 
-def test_videos_become_rejects_with_a_reason(source, tmp_path):
-    clip = Video(media="v0.mp4", width=2, height=2, mime="video/mp4", frames=1, fps=1.0)
+def test_clips_of_impossible_figures_become_rejects_with_a_reason(source, tmp_path):
+    clip = Video(media="v0.mp4", width=2, height=2, mime="video/mp4", frames=0, fps=1.0)
     base = Manifest(corpus="mixed", domain="knowledge", recipe="")
     write_set(tmp_path / "set", [make("clip", (clip,), {"v0.mp4": b"x"}), make("text", (Text(text="x"),), {})], base)
     manifest = tokenize_set(
@@ -167,7 +167,7 @@ def test_videos_become_rejects_with_a_reason(source, tmp_path):
         target_bytes=1,
     )
     assert (manifest.records, manifest.funnel[-1].dropped) == (1, {"no_layout": 1})
-    assert "v0.mp4 is a video" in next(ShardSet.open(tmp_path / "o").rejects()).detail
+    assert "v0.mp4 states a clip of 0 frames" in next(ShardSet.open(tmp_path / "o").rejects()).detail
 
 
 def test_an_empty_set_stays_an_empty_set(source, tmp_path):

@@ -19,8 +19,9 @@ from trivium.data.shards import ShardSet, Vocabulary
 from trivium.data.tokenizers.layout import NO_LOSS
 from trivium.model.batch import MEDIA, NO_TARGET, PATCH_PIXELS, TEXT, TEXT_AFTER_PICTURE, Batch, Sample
 from trivium.pipelines.train.loading.config import Data
+from trivium.pipelines.train.loading.decoders import Decoders
 from trivium.pipelines.train.loading.faults import BadRecordError, Reason, Skip
-from trivium.pipelines.train.loading.pictures import Decoders, Pictures, PictureStore
+from trivium.pipelines.train.loading.pictures import Pictures, PictureStore
 from trivium.pipelines.train.loading.tokens import NOTHING, Stored, TokenReader
 from trivium.vision.preprocess import normalise
 
@@ -50,7 +51,7 @@ class Assembler:
         data = data or Data()
         self._tokens = TokenReader(sets, data)
         self._aside = TokenReader(sets, data)  # for single samples: an evaluation reads while the feed does
-        decoders = Decoders(data.processes(ranks_here), rules, data.decode_seconds)
+        decoders = Decoders(data.processes(ranks_here), rules, data.decode_seconds, data.clip_seconds)
         self.store = PictureStore(sets, decoders, data)
 
     @property
@@ -61,8 +62,12 @@ class Assembler:
         """Asks for the pictures of rows that will be assembled later; returns at once."""
         if self.store.decoders.workers:
             for piece in (piece for row in rows for piece in row.pieces):
-                if self.sets[piece.corpus].entries.images[piece.record]:
+                if self.shows(piece):
                     self.store.ask(piece.corpus, piece.record)
+
+    def shows(self, piece: Piece) -> bool:
+        """Whether the piece's record has pictures or clips."""
+        return bool(self.sets[piece.corpus].entries.patches[piece.record])
 
     def assemble(self, rows: Sequence[Row]) -> Assembled:
         """All pieces of the rows, in order, without those of bad records. Raises StorageError or TrainError."""
@@ -116,8 +121,8 @@ class Assembler:
         return True
 
     def pictures(self, corpus: str, record: int) -> Pictures:
-        """The pictures of a record; none for a text record, of which then nothing is read."""
-        if not self.sets[corpus].entries.images[record]:
+        """The pictures and clips of a record; none for a text record, of which then nothing is read."""
+        if not self.sets[corpus].entries.patches[record]:
             return Pictures()
         return self.store.get(corpus, record)
 

@@ -8,13 +8,14 @@ MOST_WORKERS = 8  # processes a rank that are taken without asking: 800 megapixe
 
 
 class Data(Strict):
-    """`workers` decode pictures (0: the trainer itself; left out: one on two cores, a quarter of the cores above).
+    """`workers` decode pictures and clips (0: the trainer itself; left out: one on two cores, a quarter of the cores of
+    larger machines).
 
     `ahead` steps are kept ready, and decoded pictures up to `cache_mib` MiB. A read without progress for `read_seconds`
     is begun again, `read_attempts` times in all; then the run stops, since to go on would train other data. One picture
-    may take `decode_seconds` of processor time. The run stops as well when more than `max_bad_fraction` of the
-    documents read so far (of at least 1000) had to be left out. `allow_damaged` starts with cut or missing tars, whose
-    records are then left out as damaged.
+    may take `decode_seconds` of processor time, one clip `clip_seconds`. The run stops as well when more than
+    `max_bad_fraction` of the documents read so far (of at least 1000) had to be left out. `allow_damaged` starts with
+    cut or missing tars, whose records are then left out as damaged.
     """
 
     workers: int | None = None
@@ -23,6 +24,7 @@ class Data(Strict):
     read_seconds: float = 60.0
     read_attempts: int = 3
     decode_seconds: int = 30
+    clip_seconds: int = 120
     max_bad_fraction: float = 0.01
     allow_damaged: bool = False
 
@@ -33,8 +35,12 @@ class Data(Strict):
             raise ValueError(
                 f"ahead is {self.ahead} and cache_mib {self.cache_mib}; ahead is 1 or more, cache_mib 0 or more"
             )
-        if not self.read_seconds > 0 or self.read_attempts < 1 or not 1 <= self.decode_seconds <= 3600:
-            raise ValueError("read_seconds must be above 0, read_attempts 1 or more, decode_seconds 1 to 3600")
+        if not self.read_seconds > 0 or self.read_attempts < 1:
+            raise ValueError("read_seconds must be above 0, and read_attempts 1 or more")
+        if not 1 <= self.decode_seconds <= 3600 or not 1 <= self.clip_seconds <= 3600:
+            raise ValueError(
+                f"decode_seconds is {self.decode_seconds} and clip_seconds {self.clip_seconds}; give 1 to 3600"
+            )
         if not 0 <= self.max_bad_fraction <= 1:
             raise ValueError(f"max_bad_fraction is {self.max_bad_fraction}; give a share from 0 (none is borne) to 1")
 

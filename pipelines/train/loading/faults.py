@@ -10,7 +10,9 @@ Reason = Literal[
     "bytes",  # changed or cut since they were written
     "vocabulary",  # a token that the vocabulary does not have
     "picture",  # a picture that can't be decoded
-    "decoder",  # a picture that ends the decoder, or takes it too long
+    "clip",  # a clip that does not decode to its end
+    "record",  # a clip that is not what its record states: its patches were counted from that
+    "decoder",  # a picture or clip that ends the decoder, or takes it too long
     "layout",  # pictures that don't fill the media tokens
 ]
 

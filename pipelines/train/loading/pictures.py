@@ -1,43 +1,30 @@
-"""Pictures of records as uint8 patches: read by threads, decoded in guarded worker processes, kept for a while.
-
-Odd: one thread a worker process. A broken picture is an answer and costs the process nothing; a process that is killed
-is replaced, and the picture tried again, so that only what the bytes themselves do to a decoder counts against them.
-"""
+"""Pictures and clips of records as uint8 patches: read by threads, decoded apart (`decoders`), kept for a while."""
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
-import numpy as np
-
-import trivium.vision
-from trivium.data.guard import Guard, Limits
-from trivium.data.patches import PictureRules
 from trivium.data.records import Document, Text, Video
 from trivium.data.shards import Address, ShardSet
 from trivium.data.shards.direct import refuse_vanished
-from trivium.errors import BuildError, GuardError, ShardError, TrainError
+from trivium.errors import ShardError
 from trivium.pipelines.train.loading.config import Data
+from trivium.pipelines.train.loading.decoders import MIB, Decoders, Grid
 from trivium.pipelines.train.loading.faults import BadRecordError
 from trivium.pipelines.train.loading.patience import Patience, Progress
-from trivium.vision.pixels import Bytes, Reply, Request, decode
+from trivium.vision.pixels import Bytes
 
-Grid = tuple[int, int, int]
 Key = tuple[str, int]  # corpus, record
-
-TASK = "trivium.vision.pixels:decode"
-TRIES = 3  # of one picture, when its worker process is killed from outside
-MIB = 1 << 20
-# Address space of a worker: a picture of `MAX_PIXELS` at four bytes a pixel, as many again for its conversion.
-MEMORY = 3 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """All pictures of one record in order: grids (frames, rows, columns) and uint8 patches [t·h·w, 588] each."""
+    """All pictures of one record in order: grids (frames, rows, columns) and uint8 patches [t·h·w, 588] each.
+
+    A clip is as many of them as it has chunks of four frames.
+    """
 
     grids: tuple[Grid, ...] = ()
     patches: tuple[Bytes, ...] = ()
@@ -52,86 +39,12 @@ class Pictures:
         return sum(h * w // 4 for _, h, w in self.grids)
 
 
-class Decoders:
-    """Up to `workers` decoding processes, started on the first use of each thread; 0 decodes in the calling thread.
-
-    `task` names the function that a process runs, `extra` folders that it may import from beside Trivium's.
-    """
-
-    def __init__(
-        self, workers: int, rules: PictureRules, seconds: int, *, task: str = TASK, extra: Sequence[Path] = ()
-    ) -> None:
-        self.workers, self.rules = workers, rules
-        self._task, self._extra = task, [Path(trivium.vision.__file__).parent, *extra]
-        self._limits = Limits(
-            cpu_seconds=seconds,
-            wall_seconds=min(3600.0, 20.0 * seconds),  # a busy machine is no fault of a picture
-            memory_bytes=MEMORY,
-            output_bytes=rules.patch_limit * 588 + MIB,
-            requests=100_000,
-        )
-        self._guards: list[Guard] = []
-        self._mine = threading.local()
-        self._lock = threading.Lock()
-
-    def patches(self, payload: bytes) -> tuple[Bytes, Grid]:
-        """Raises BadRecordError for what the bytes do, TrainError when this machine lets no decoder live."""
-        request = Request(payload, self.rules)
-        if not self.workers:
-            try:
-                return _unpacked(decode(request))
-            except GuardError as error:
-                raise BadRecordError("picture", str(error)) from None
-        said = ""
-        for attempt in range(TRIES):
-            try:
-                return _unpacked(self._guard().call(request, Reply))
-            except GuardError as error:
-                said = str(error)
-                if error.reason == "picture":
-                    raise BadRecordError("picture", said) from None
-                if not error.transient and attempt:  # twice, by the bytes alone
-                    raise BadRecordError("decoder", said) from None
-            except BuildError as error:  # no process came up
-                said = str(error)
-        raise TrainError(
-            f"a picture could not be decoded in {TRIES} tries ({said}). Nothing was skipped, since that is not the "
-            "picture's doing: free some memory or give data.workers a smaller number, and give the same command again"
-        )
-
-    def _guard(self) -> Guard:
-        guard: Guard | None = getattr(self._mine, "guard", None)
-        if guard is None:
-            guard = Guard(self._task, self._limits, extra=self._extra)
-            self._mine.guard = guard
-            with self._lock:
-                self._guards.append(guard)
-        return guard
-
-    @property
-    def starts(self) -> int:
-        """Processes started so far."""
-        with self._lock:
-            return sum(guard.starts for guard in self._guards)
-
-    def close(self) -> None:
-        """Ends all processes; a later call starts new ones."""
-        with self._lock:
-            for guard in self._guards:
-                guard.close()
-
-
 def _read_whole(shards: ShardSet, record: int) -> tuple[Document, dict[str, bytes]]:
     try:
         return shards.read(record)
     except ShardError:
         refuse_vanished(shards, record)
         raise
-
-
-def _unpacked(reply: Reply) -> tuple[Bytes, Grid]:
-    grid = (1, reply.rows, reply.columns)
-    return np.frombuffer(reply.patches, np.uint8).reshape(reply.rows * reply.columns, -1), grid
 
 
 class PictureStore:
@@ -207,14 +120,16 @@ class PictureStore:
             if isinstance(segment, Text):
                 continue
             where = f"corpus {corpus}: record {shards.entries.id[record]}: {segment.media}"
-            if isinstance(segment, Video):
-                raise BadRecordError("layout", f"{where}: a video, and videos have no token layout yet")
             try:
-                one, grid = self.decoders.patches(media[segment.media])
+                if isinstance(segment, Video):
+                    chunks, shapes = self.decoders.clip(media[segment.media], segment)
+                else:
+                    one, shape = self.decoders.patches(media[segment.media])
+                    chunks, shapes = [one], [shape]
             except BadRecordError as error:
                 raise BadRecordError(error.reason, f"{where}: {error}") from None
-            grids.append(grid)
-            patches.append(one)
+            grids += shapes
+            patches += chunks
         return Pictures(tuple(grids), tuple(patches))
 
     def _read(self, shards: ShardSet, corpus: str, record: int) -> tuple[Document, dict[str, bytes]]:

@@ -4,17 +4,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trivium.data.patches import PictureRules, fit
+from trivium.data.patches import PictureRules, VideoRules, fit
 from trivium.data.records import Document, Image, Meta, Text, Video
 from trivium.data.tokenizers import Tokenizer, join_tokens, split_tokens, tokenize_document
+from trivium.data.video import plan
 from trivium.errors import InputError
 
 META = Meta(source_id="s", corpus="c", domain="d", source="n", address="a", license="MIT")
-RULES = PictureRules(patch_limit=256)
+RULES = PictureRules(patch_limit=256, video=VideoRules(fps=4.0, frame_patches=64, patches=512))
 SEGMENTS = st.lists(
     st.builds(Text, text=st.text(st.characters(exclude_categories=["Cs"]), max_size=30), loss=st.booleans())
     | st.builds(
         Image, media=st.just("i0.png"), width=st.integers(1, 900), height=st.integers(1, 900), mime=st.just("image/png")
+    )
+    | st.builds(
+        Video,
+        media=st.just("v0.mp4"),
+        width=st.integers(1, 900),
+        height=st.integers(1, 900),
+        mime=st.just("video/mp4"),
+        frames=st.integers(1, 300),
+        fps=st.sampled_from([1.0, 7.5, 25.0, 30000 / 1001]),
     ),
     max_size=6,
 ).map(tuple)
@@ -41,14 +51,26 @@ def test_layout_law(tokenizer):
             if isinstance(segment, Text):
                 expected += segment.text
                 targets += segment.text.encode() if segment.loss else b""
+            elif isinstance(segment, Video):
+                planned = plan(segment, RULES)
+                for stamp, (_, h, w) in zip(planned.timestamps, planned.grids, strict=True):
+                    expected += f"{stamp}<|media_begin|>video<|media_content|>"
+                    expected += "<|media_pad|>" * (h * w // 4) + "<|media_end|>"
             else:
                 pads = fit(segment.width, segment.height, RULES).tokens
                 expected += f"<|media_begin|>image {segment.width}x{segment.height}<|media_content|>"
                 expected += "<|media_pad|>" * pads + "<|media_end|>"
         assert tokenizer.decode(ids.tolist()) == expected + "[EOS]"
         assert b"".join(tokenizer.pieces[i] for i in ids[loss]) == targets + b"[EOS]"
+        clips = [plan(s, RULES) for s in segments if isinstance(s, Video)]
+        assert [span.plan for span in laid.clips] == clips
         pads = int((ids == tokenizer.media_pad).sum())
-        assert laid.patches == 4 * pads == sum(span.fit.patches for span in laid.images)
+        assert pads == sum(span.fit.tokens for span in laid.images) + sum(clip.tokens for clip in clips)
+        assert laid.patches == sum(span.fit.patches for span in laid.images) + sum(clip.patches for clip in clips)
+        for span in laid.clips:
+            assert ids[span.stop - 1] == tokenizer.media_end
+            assert not loss[span.start : span.stop].any()
+            assert (ids[span.start : span.stop] == tokenizer.media_pad).sum() == span.plan.tokens
         for span, image in zip(laid.images, [s for s in segments if isinstance(s, Image)], strict=True):
             assert ids[span.start] == tokenizer.media_begin
             assert ids[span.stop - 1] == tokenizer.media_end
@@ -76,9 +98,9 @@ def test_spelled_specials_in_a_document_stay_text(tokenizer):
     assert loss[1:].all()
 
 
-def test_videos_are_refused_by_name(tokenizer):
-    clip = Video(media="v0.mp4", width=1, height=1, mime="video/mp4", frames=1, fps=1.0)
-    with pytest.raises(InputError, match=r"v0\.mp4 is a video"):
+def test_a_clip_whose_figures_can_t_be_right_is_refused_by_name(tokenizer):
+    clip = Video(media="v0.mp4", width=1, height=1, mime="video/mp4", frames=0, fps=1.0)
+    with pytest.raises(InputError, match=r"v0\.mp4 states a clip of 0 frames"):
         tokenize_document(Document(segments=(clip,), meta=META), tokenizer, RULES)
 
 

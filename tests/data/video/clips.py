@@ -1,6 +1,7 @@
 """Small real clips, made with PyAV; each differs from frame to frame, so that a wrong frame is seen."""
 
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 
 import av
@@ -25,6 +26,22 @@ def clip(frames=60, width=160, height=120, codec="libx264", rate=25, suffix=".mp
             stream.width, stream.height, stream.pix_fmt, stream.gop_size = width, height, "yuv420p", gop
             for number in range(frames):
                 frame = av.VideoFrame.from_ndarray(pixels(number, frames, width, height), format="rgb24")
+                container.mux(stream.encode(frame))
+            container.mux(stream.encode())
+        return path.read_bytes()
+
+
+def varying_clip(marks, frames=60, suffix=".mp4", codec="libx264") -> bytes:
+    """A clip without B-frames whose frame number `marks[i]` (of `frames`) begins at `marks[i]` · 40 ms."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"clip{suffix}"
+        with av.open(str(path), "w") as container:
+            stream = container.add_stream(codec, rate=25, options={"bf": "0"})
+            stream.width, stream.height, stream.pix_fmt = 160, 120, "yuv420p"
+            stream.codec_context.time_base = Fraction(1, 25)
+            for mark in marks:
+                frame = av.VideoFrame.from_ndarray(pixels(mark, frames, 160, 120), format="rgb24")
+                frame.pts, frame.time_base = mark, Fraction(1, 25)
                 container.mux(stream.encode(frame))
             container.mux(stream.encode())
         return path.read_bytes()

@@ -16,8 +16,8 @@ from PIL import Image
 
 from trivium.data.patches import PictureRules
 from trivium.errors import TrainError
+from trivium.pipelines.train.loading.decoders import Decoders
 from trivium.pipelines.train.loading.faults import BadRecordError
-from trivium.pipelines.train.loading.pictures import Decoders
 from trivium.vision.pixels import picture_patches
 
 RULES = PictureRules()
@@ -118,7 +118,7 @@ ORPHANS = """
 import sys, threading
 from pathlib import Path
 from trivium.data.patches import PictureRules
-from trivium.pipelines.train.loading.pictures import Decoders
+from trivium.pipelines.train.loading.decoders import Decoders
 apart = Decoders(1, PictureRules(), 60, task="decoder_tasks:spin", extra=[Path({tasks!r})])
 threading.Thread(target=apart.patches, args=(b"",), daemon=True).start()
 print("started", flush=True)
