@@ -53,12 +53,12 @@ def catalogue_of(name: str, shards: ShardSet) -> Catalogue:
     bucket_of_shard = np.array([number[info.bucket] for info in manifest.shards], dtype=np.int64)
     return Catalogue(
         corpus=name,
-        tokens=entries.tokens,
-        patches=entries.patches,
-        bucket=bucket_of_shard[entries.shard],
+        tokens=np.asarray(entries.tokens),
+        patches=np.asarray(entries.patches),
+        bucket=bucket_of_shard[np.asarray(entries.shard)],
         buckets=buckets,
-        cluster=entries.cluster,
-        id=entries.id,
+        cluster=np.asarray(entries.cluster),
+        id=np.asarray(entries.id),
         identity=shards.digest,
     )
 

@@ -1,6 +1,7 @@
 """Shard sets: WebDataset tars with an index beside each and one manifest; our own strict writer and reader."""
 
 from trivium.data.shards.address import Address, Patience, Place, place
+from trivium.data.shards.entries import Entries
 from trivium.data.shards.index import tally
 from trivium.data.shards.manifest import (
     ALL,
@@ -17,7 +18,7 @@ from trivium.data.shards.manifest import (
 )
 from trivium.data.shards.names import index_name, shard_name
 from trivium.data.shards.plan import bucket_for, parse_buckets, plan_shards, stored_bytes
-from trivium.data.shards.reader import Entries, ShardSet, read_rejects
+from trivium.data.shards.reader import ShardSet, read_rejects
 from trivium.data.shards.whole import record_bytes, write_set
 from trivium.data.shards.writer import Record, write_rejects, write_shard
 

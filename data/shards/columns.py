@@ -1,4 +1,4 @@
-"""An index as columns of numbers and fixed-width strings, checked as a whole.
+"""An index as columns of numbers and strings, checked as a whole.
 
 Odd: the JSON is split into its columns by msgspec, and each is read as the text that our writer makes, numbers between
 commas and 26 characters between quotes, without an object for each value.
@@ -19,8 +19,10 @@ from trivium.data.shards.manifest import Count, ShardInfo, parse
 from trivium.errors import ShardError
 
 Ints = NDArray[np.int64]
-Strings = NDArray[np.str_]
+Keys = NDArray[np.bytes_] | NDArray[np.str_]  # bytes where all are 26 characters of [0-9a-z], as ids are
+Labels = NDArray[np.object_]  # few different ones
 _LIMIT = 1 << 62
+_MOST = 1 << 32  # tokens, patches, pictures, a checksum
 _ID = 26
 _CELL = _ID + 3  # an id, its quotes, a comma
 
@@ -41,8 +43,8 @@ class _Parts(Strict):
     images: msgspec.Raw
     cluster: msgspec.Raw
     source_id: msgspec.Raw
-    license: list[str]
-    language: list[str]
+    license: msgspec.Raw
+    language: msgspec.Raw
     members: msgspec.Raw
     field: list[str]
     member_offset: msgspec.Raw
@@ -55,22 +57,29 @@ class Columns:
     """The columns of one index; `field` are numbers into `fields`. `bytes` is the length of the tar."""
 
     bytes: int
-    id: Strings
+    id: NDArray[np.bytes_]
     offset: Ints
     size: Ints
     tokens: Ints
     patches: Ints
     images: Ints
-    cluster: Strings
-    source_id: Strings
-    license: Strings
-    language: Strings
+    cluster: Keys
+    source_id: Keys
+    license: Labels
+    language: Labels
     members: Ints
     field: Ints
     fields: tuple[str, ...]
     member_offset: Ints
     member_size: Ints
     crc32: Ints
+
+    @property
+    def cost(self) -> int:
+        """Bytes of memory, about."""
+        numbers = (self.offset, self.size, self.tokens, self.patches, self.images, self.license, self.language)
+        members = (self.members, self.field, self.member_offset, self.member_size, self.crc32)
+        return sum(one.nbytes for one in (*numbers, *members, self.id, self.cluster, self.source_id))
 
     def broken(self) -> str:
         """Why they can't be right, or an empty string."""
@@ -86,6 +95,10 @@ class Columns:
             return "its member columns differ in length from what the records have"
         if (self.id[1:] <= self.id[:-1]).any():
             return "its ids are not sorted"
+        if len(self.members) and not self.members.all():
+            return "a record has no members"
+        if any(len(one) and int(one.max()) >= _MOST for one in (self.tokens, self.patches, self.images, self.crc32)):
+            return "a count or checksum is too large"
         for field in self.fields:
             if field != names.JSON:
                 try:
@@ -131,11 +144,11 @@ def columns_of(payload: bytes, info: ShardInfo, path: Place) -> Columns:
         for name in ("cluster", "source_id"):
             column = _fixed(getattr(parts, name))
             if column is None:
-                column = np.array(msgspec.json.decode(getattr(parts, name), type=list[str]), np.str_)
+                column = np.array(_texts(getattr(parts, name)), np.str_)
             found[name] = column
         for name in ("license", "language"):
-            codes, table = _codes(getattr(parts, name))
-            found[name] = np.array(table, np.str_)[codes] if table else np.array([], np.str_)
+            codes, table = _codes(_texts(getattr(parts, name)))
+            found[name] = np.array(table, np.object_)[codes] if table else np.array([], np.object_)
         found["field"], table = _codes(parts.field)
     except (ValueError, msgspec.DecodeError) as error:
         raise ShardError(f"{path}: damaged ({error}); copy the file again, or build the set again") from None
@@ -143,6 +156,8 @@ def columns_of(payload: bytes, info: ShardInfo, path: Place) -> Columns:
     reason = columns.broken()
     if not reason and len(columns.id) != info.records:
         reason = f"it lists {len(columns.id)} records and the manifest {info.records}"
+    if not reason and columns.bytes != info.bytes:
+        reason = f"it says that the tar has {columns.bytes} bytes, the manifest {info.bytes}"
     if reason:
         raise ShardError(f"{path}: {reason}; build the set again")
     return columns
@@ -161,22 +176,26 @@ def _ints(raw: msgspec.Raw) -> Ints:
     return found
 
 
-def _fixed(raw: msgspec.Raw) -> Strings | None:
+def _texts(raw: msgspec.Raw) -> list[str]:
+    return msgspec.json.decode(raw, type=list[str])
+
+
+def _fixed(raw: msgspec.Raw) -> NDArray[np.bytes_] | None:
     """A column of strings of 26 characters of [0-9a-z], or None when it is another."""
     text = bytes(raw)
     cells = text[1:-1] + b","
     if text == b"[]" or len(cells) % _CELL:
-        return np.array([], np.str_) if text == b"[]" else None
+        return np.array([], f"S{_ID}") if text == b"[]" else None
     grid = np.frombuffer(cells, np.uint8).reshape(-1, _CELL)
     letters = np.ascontiguousarray(grid[:, 1 : 1 + _ID])
     known = ((letters >= 97) & (letters <= 122)) | ((letters >= 48) & (letters <= 57))
     framed = (grid[:, 0] == 34) & (grid[:, -2] == 34) & (grid[:, -1] == 44)
     if not (framed.all() and known.all()):
         return None
-    return letters.view(f"S{_ID}").ravel().astype(np.str_)
+    return letters.view(f"S{_ID}").ravel()
 
 
-def _ids(raw: msgspec.Raw) -> Strings:
+def _ids(raw: msgspec.Raw) -> NDArray[np.bytes_]:
     found = _fixed(raw)
     if found is None:
         raise ValueError("its ids are not ids of 26 characters")

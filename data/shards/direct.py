@@ -7,12 +7,12 @@ is read again the careful way (`ShardSet.read_tokens`), which says what was chan
 import zlib
 from pathlib import Path
 
-import numpy as np
-
 from trivium.data.shards import names
+from trivium.data.shards.blobs import Blobs
 from trivium.data.shards.reader import ShardSet
-from trivium.data.shards.storage import open_blob
 from trivium.errors import ShardError, StorageError
+
+REMEMBERED = 1 << 17  # records that were found sound; beyond, all are checked anew
 
 
 class DirectTokens:
@@ -20,30 +20,31 @@ class DirectTokens:
 
     def __init__(self, shards: ShardSet) -> None:
         self.shards = shards.reopened()
-        self._shard = shards.entries.shard
-        self._offset, self._size, self._crc32 = shards.token_members()
-        self._sound = np.zeros(len(shards), dtype=bool)
-        self._blobs = [open_blob(shards.folder / names.SHARDS / info.name) for info in shards.manifest.shards]
+        self._sound: set[int] = set()
+        self._blobs = Blobs(shards.folder, shards.manifest.shards)
 
     def into(self, record: int, start: int, view: memoryview) -> None:
         """Stored tokens of a record from token `start` on, little-endian uint32 with flag bits, until `view` is full.
 
         Raises ShardError for damage, StorageError or OSError for trouble that may pass.
         """
-        offset, size = int(self._offset[record]), int(self._size[record])
-        blob = self._blobs[self._shard[record]]
+        shard, row = self.shards.locate(record)
+        offset, size, crc32 = self.shards.ledger.sheet(shard).last(row)
+        blob = self._blobs[shard]
         try:
             if len(view) == size:
                 blob.into(offset, view)
-                if zlib.crc32(view) != self._crc32[record]:
+                if zlib.crc32(view) != crc32:
                     view[:] = self._carefully(record)
-            elif self._sound[record]:
+            elif record in self._sound:
                 blob.into(offset + 4 * start, view)
             else:
                 payload = blob.pread(offset, size)
-                if zlib.crc32(payload) != self._crc32[record]:
+                if zlib.crc32(payload) != crc32:
                     payload = self._carefully(record)
-                self._sound[record] = True
+                if len(self._sound) >= REMEMBERED:
+                    self._sound.clear()
+                self._sound.add(record)
                 view[:] = memoryview(payload)[4 * start : 4 * start + len(view)]
         except ShardError:
             refuse_vanished(self.shards, record)
@@ -62,7 +63,7 @@ class DirectTokens:
 def refuse_vanished(shards: ShardSet, record: int) -> None:
     """Raises StorageError when the record's tar was there as the set was opened and is gone now: a mount may be lost,
     which says nothing of the bytes."""
-    info = shards.manifest.shards[int(shards.entries.shard[record])]
+    info = shards.manifest.shards[shards.locate(record)[0]]
     path = shards.folder / names.SHARDS / info.name
     if isinstance(path, Path) and not path.exists() and info.name not in shards.faults:
         raise StorageError(f"{path}: is gone since this set was opened; bring it back", str(path))

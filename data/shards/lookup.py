@@ -5,7 +5,6 @@ beginning of an id, the raw bytes of the indexes are searched and only those tha
 """
 
 import msgspec
-import numpy as np
 
 from trivium.data.shards import names
 from trivium.data.shards.address import Place
@@ -59,13 +58,13 @@ def _keys(raw: bytes, folder: Place, info: ShardInfo) -> _Keys:
 
 
 def open_at(head: Headed, info: ShardInfo, key: str) -> tuple[ShardSet, int]:
-    """The set with that one shard alone, and the record's number in it."""
-    only = msgspec.structs.replace(head.manifest, shards=(info,))
-    shards = ShardSet.part(head.folder, only, head.digest)
-    number = int(np.searchsorted(shards.entries.id, key))
-    if number == len(shards) or shards.entries.id[number] != key:
+    """The set, whole or damaged, and the record's number in it."""
+    shards = ShardSet(head.folder, head.manifest, head.digest, head.faults)
+    shard = head.manifest.shards.index(info)
+    row = shards.ledger.sheet(shard).row(key)
+    if row is None:
         raise ShardError(f"{head.folder}: {info.name} holds no record {key}")
-    return shards, number
+    return shards, shards.ledger.starts[shard] + row
 
 
 def open_first(head: Head, records: int) -> ShardSet:
@@ -75,4 +74,4 @@ def open_first(head: Head, records: int) -> ShardSet:
         if held < records and info.name not in head.faults:
             infos.append(info)
             held += info.records
-    return ShardSet.part(head.folder, msgspec.structs.replace(head.manifest, shards=tuple(infos)), head.digest)
+    return ShardSet(head.folder, msgspec.structs.replace(head.manifest, shards=tuple(infos)), head.digest)

@@ -5,11 +5,11 @@ loss much later. A CRC that differs is read once more, then the whole tar is has
 """
 
 import copy
-import functools
 import hashlib
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -20,116 +20,99 @@ from trivium.data import records
 from trivium.data.records import Document
 from trivium.data.shards import names
 from trivium.data.shards.address import Address, Patience, Place, place
-from trivium.data.shards.columns import Columns, read_columns
+from trivium.data.shards.blobs import Blobs
+from trivium.data.shards.entries import Entries
+from trivium.data.shards.ledger import Ledger
 from trivium.data.shards.manifest import Manifest, read_manifest
 from trivium.data.shards.storage import Blob, RemoteBlob, open_blob, read_file, sizes_in
 from trivium.data.stage import Drop
-from trivium.errors import ShardError
+from trivium.errors import ShardError, StorageError
 
 S = TypeVar("S")
 T = TypeVar("T")
 REJECTS_LIMIT = 2 << 30  # bytes of one file of rejects
 
 
-@dataclass(frozen=True, slots=True)
-class Entries:
-    """Columns over all records of a set, ordered by (shard, id): int64 arrays and arrays of str.
-
-    `offset` and `size` span the record in its tar (bytes); `cluster` is the source_id where no cluster was found.
-    """
-
-    id: NDArray[np.str_]
-    shard: NDArray[np.int64]
-    offset: NDArray[np.int64]
-    size: NDArray[np.int64]
-    tokens: NDArray[np.int64]
-    patches: NDArray[np.int64]
-    images: NDArray[np.int64]
-    cluster: NDArray[np.str_]
-    source_id: NDArray[np.str_]
-    license: NDArray[np.str_]
-    language: NDArray[np.str_]
-
-    def __len__(self) -> int:
-        return len(self.id)
-
-
 class ShardSet:
     """An opened set: `manifest`, `digest` (sha256 of manifest.json), `entries`, and reads by record number.
 
     `folder` is a local path or an address. Threads may share one; it crosses to other processes without its handles.
+    Opening reads the manifest alone: an index is read when a record in it is asked for, and what memory holds of them
+    is bounded (`Ledger`). `faults` are tars that are absent or of another length, by name, and why.
     """
 
-    def __init__(self, folder: Place, manifest: Manifest, digest: str, indexes: list[Columns]) -> None:
-        self.folder, self.manifest, self.digest = folder, manifest, digest
-        self.entries = _entries(indexes)
-        self._blobs = [open_blob(folder / names.SHARDS / info.name) for info in manifest.shards]
-        self._first = np.concatenate([np.zeros(1, np.int64), np.cumsum(_joined(indexes, "members"))])
-        self._fields = sorted({field for index in indexes for field in index.fields})
-        number = {field: at for at, field in enumerate(self._fields)}
-        codes = [np.array([number[field] for field in index.fields], np.int64)[index.field] for index in indexes]
-        self._field = np.concatenate([np.zeros(0, np.int64), *codes])
-        self._offset, self._size = _joined(indexes, "member_offset"), _joined(indexes, "member_size")
-        self._crc32 = _joined(indexes, "crc32")
-        self.faults: dict[str, str] = {}  # by tar: why its length is wrong
+    def __init__(
+        self,
+        folder: Place,
+        manifest: Manifest,
+        digest: str,
+        faults: Mapping[str, str] | None = None,
+        keep: Path | None = None,
+    ) -> None:
+        self.folder, self.manifest, self.digest, self.faults = folder, manifest, digest, dict(faults or {})
+        self.ledger = Ledger(folder, manifest.shards, keep)
+        self.entries = Entries(self.ledger)
+        self.blobs = Blobs(folder, manifest.shards)
         self._suspects: dict[int, str] = {}
 
     @classmethod
-    def open(cls, folder: Place | str, *, patience: Patience | None = None, damaged: bool = False) -> "ShardSet":
-        """Opens by manifest and indexes, and looks at the tars' lengths; with `damaged`, tars that are cut or gone are
-        noted in `faults` and their records fail when they are read.
+    def open(
+        cls,
+        folder: Place | str,
+        *,
+        patience: Patience | None = None,
+        damaged: bool = False,
+        keep: Path | None = None,
+    ) -> "ShardSet":
+        """Opens by the manifest, and looks at the tars' lengths; with `damaged`, tars that are cut or gone are noted in
+        `faults` and their records fail when they are read.
 
-        `folder` is a path or an address (s3://, gs://, http(s)://, memory://, file://). Raises InputError (no such
-        folder), UsageError (another scheme), ShardError (damaged), StorageError (not reachable, or no answer in time).
+        `folder` is a path or an address (s3://, gs://, http(s)://, memory://, file://); `keep` a local folder in which
+        the numbers of the indexes are kept, mapped, and found again by later processes: for sets of very many records.
+        Raises InputError (no such folder), UsageError (another scheme), ShardError (damaged), StorageError (not
+        reachable, or no answer in time). A damaged index is a ShardError of the first read that needs it.
         """
         where = place(folder, patience)
         manifest, digest = read_manifest(where)
-        return cls.part(where, manifest, digest, damaged=damaged)
-
-    @classmethod
-    def part(cls, folder: Place, manifest: Manifest, digest: str, *, damaged: bool = False) -> "ShardSet":
-        """The set with only those shards that `manifest` still lists. Raises as `open` does."""
-        read = functools.partial(read_columns, folder)
-        indexes = each_of(folder, read, manifest.shards)
-        for info, index in zip(manifest.shards, indexes, strict=True):
-            if index.bytes != info.bytes:
-                raise ShardError(
-                    f"{folder / names.SHARDS / info.name}: its index says {index.bytes} bytes and the manifest "
-                    f"{info.bytes}; one of them is of another build: copy the set again, or build it again"
-                )
-        faults = length_faults(folder, manifest)
+        faults = length_faults(where, manifest)
         for fault in () if damaged else faults.values():
             raise ShardError(fault)
-        opened = cls(folder, manifest, digest, indexes)
-        opened.faults = faults
-        return opened
+        return cls(where, manifest, digest, faults, keep)
 
     def __len__(self) -> int:
-        return len(self.entries)
+        return self.ledger.starts[-1]
+
+    def locate(self, record: int) -> tuple[int, int]:
+        """Number of the record's shard, and its row there."""
+        shard = bisect_right(self.ledger.starts, record) - 1
+        return shard, record - self.ledger.starts[shard]
 
     def read(self, record: int) -> tuple[Document, dict[str, bytes]]:
         """The document and all its other members by field name (`i0.png`, …, `tokens`), in one read of storage.
 
         Raises ShardError, and StorageError for addresses; so do all reads."""
-        start = int(self.entries.offset[record])
-        whole = self._blobs[int(self.entries.shard[record])].pread(start, int(self.entries.size[record]))
+        shard, row = self.locate(record)
+        sheet = self.ledger.sheet(shard)
+        start, size = sheet.records[row].item()[:2]
+        whole = self.blobs[shard].pread(start, size)
         media = {}
-        for member in range(self._first[record], self._first[record + 1]):
-            at = int(self._offset[member]) - start
-            payload = whole[at : at + int(self._size[member])]
-            sound = zlib.crc32(payload) == self._crc32[member]
-            media[self._fields[self._field[member]]] = payload if sound else self._payload(record, member)
+        for name, offset, length, crc32 in sheet.held(row):
+            payload = whole[offset - start : offset - start + length]
+            media[name] = (
+                payload if zlib.crc32(payload) == crc32 else self._payload(record, name, offset, length, crc32)
+            )
         try:
             return records.decode(media.pop(names.JSON)), media
         except (KeyError, ShardError) as error:
-            raise ShardError(f"{self._where(record)}: {error}; build the set again") from None
+            raise ShardError(f"{self.where(record)}: {error}; build the set again") from None
 
     def read_document(self, record: int) -> Document:
         """The document alone, without its media."""
         try:
             return records.decode(self.read_media(record, names.JSON))
         except ShardError as error:
-            raise ShardError(f"{self._where(record)}: {error}") from None
+            where = self.where(record)
+            raise ShardError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
 
     def read_tokens(self, record: int) -> NDArray[np.uint32]:
         """The stored tokens with their flag bits, [T]; `layout.split_tokens` parts them. Raises ShardError."""
@@ -139,34 +122,37 @@ class ShardSet:
 
     def read_media(self, record: int, name: str) -> bytes:
         """The bytes of one member. Raises ShardError when the record has none of that name."""
-        for member in range(self._first[record], self._first[record + 1]):
-            if self._fields[self._field[member]] == name:
-                return self._payload(record, member)
-        raise ShardError(f"{self._where(record)}: no member {name!r}; it has {', '.join(self.members(record))}")
+        shard, row = self.locate(record)
+        for field, offset, size, crc32 in self.ledger.sheet(shard).held(row):
+            if field == name:
+                return self._payload(record, name, offset, size, crc32)
+        raise ShardError(f"{self.where(record)}: no member {name!r}; it has {', '.join(self.members(record))}")
 
     def members(self, record: int) -> dict[str, int]:
         """Sizes in bytes by member name."""
-        span = range(self._first[record], self._first[record + 1])
-        return {self._fields[self._field[member]]: int(self._size[member]) for member in span}
+        return {name: size for name, (size, _) in self.checksums(record).items()}
 
     def checksums(self, record: int) -> dict[str, tuple[int, int]]:
         """Size in bytes and CRC by member name, as the index has them."""
-        span = range(self._first[record], self._first[record + 1])
-        return {
-            self._fields[self._field[member]]: (int(self._size[member]), int(self._crc32[member])) for member in span
-        }
+        shard, row = self.locate(record)
+        return {name: (size, crc32) for name, _, size, crc32 in self.ledger.sheet(shard).held(row)}
 
     def find(self, key: str) -> int:
         """Record number of an id, a source_id of one record, or a prefix that fits only one. Raises ShardError."""
-        columns = (self.entries.id, self.entries.source_id)
-        found = np.flatnonzero(columns[0] == key)
-        if not len(found):
-            found = np.flatnonzero(columns[1] == key)
-        if not len(found) and key:
-            found = np.flatnonzero(np.char.startswith(columns[0], key) | np.char.startswith(columns[1], key))
-        if len(found) == 1:
-            return int(found[0])
-        what = f"begins {len(found)} ids: give more characters" if len(found) else "is no id or source_id here"
+        starts = self.ledger.starts
+        if names.ID.fullmatch(key):
+            for shard, info in enumerate(self.manifest.shards):
+                row = self.ledger.sheet(shard).row(key) if info.first <= key <= info.last else None
+                if row is not None:
+                    return starts[shard] + row
+        found: list[int] = []
+        for shard in range(len(starts) - 1) if key else ():
+            columns = self.ledger.columns(shard)
+            for ids in (columns.id.astype(np.str_), columns.source_id.astype(np.str_)):
+                found += (starts[shard] + np.flatnonzero(np.char.startswith(ids, key))).tolist()
+        if len(set(found)) == 1:
+            return found[0]
+        what = f"begins {len(set(found))} ids: give more characters" if found else "is no id or source_id here"
         raise ShardError(f"{self.folder}: {key!r} {what}; `trivium shards ls --records {self.folder}` lists them")
 
     def rejects(self) -> Iterator[Drop]:
@@ -174,51 +160,49 @@ class ShardSet:
         for name in sorted(self.manifest.reject_files):
             yield from parse_rejects(self.folder / names.REJECTS / name)
 
-    def token_members(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Of every record's stored tokens: offset in its tar, size in bytes, CRC. The writer puts them last."""
-        last = self._first[1:] - 1
-        return self._offset[last], self._size[last], self._crc32[last]
-
     def where(self, record: int) -> str:
         """Tar and id of a record, for messages."""
-        return self._where(record)
+        shard, row = self.locate(record)
+        what = f"{self.folder / names.SHARDS / self.manifest.shards[shard].name}: record "
+        try:
+            return what + self.ledger.sheet(shard).key(row)
+        except (ShardError, StorageError):  # its index is what can't be read
+            return f"{what}number {row}"
 
     def reopened(self) -> "ShardSet":
         """The same set with file handles of its own."""
         other = copy.copy(self)
-        other._blobs = [open_blob(blob.path) for blob in self._blobs]
+        other.blobs = Blobs(self.folder, self.manifest.shards)
         return other
 
     def close(self) -> None:
         """Gives the file handles back; a later read opens them again."""
-        for blob in self._blobs:
-            blob.close()
+        self.blobs.close()
 
-    def _payload(self, record: int, member: int) -> bytes:
-        blob = self._blobs[int(self.entries.shard[record])]
-        offset, size = int(self._offset[member]), int(self._size[member])
+    def _payload(self, record: int, name: str, offset: int, size: int, crc32: int) -> bytes:
+        shard, _ = self.locate(record)
         for _ in range(2):  # once more: what a cable or a cache garbled comes right
-            payload = blob.pread(offset, size)
-            if zlib.crc32(payload) == self._crc32[member]:
+            try:
+                payload = self.blobs[shard].pread(offset, size)
+            except ShardError as error:
+                raise ShardError(f"{self.where(record)}: {error}") from None
+            if zlib.crc32(payload) == crc32:
                 return payload
         raise ShardError(
-            f"{self._where(record)}: member {self._fields[self._field[member]]!r} at byte {offset} was changed since "
-            f"it was written (CRC differs); {self._suspect(int(self.entries.shard[record]))}"
+            f"{self.where(record)}: member {name!r} at byte {offset} was changed since it was written (CRC differs); "
+            f"{self._suspect(shard)}"
         )
 
     def _suspect(self, shard: int) -> str:
         """What the sha256 of a whole tar says, found out once."""
         if shard not in self._suspects:
             info = self.manifest.shards[shard]
-            if hash_blob(self._blobs[shard], info.bytes) == info.sha256:
+            if hash_blob(self.blobs[shard], info.bytes) == info.sha256:
                 said = "the tar is the manifest's, so its index is wrong: build the set again"
             else:
                 said = "the tar is not the manifest's: copy it again, or build the set again"
             self._suspects[shard] = said
         return self._suspects[shard]
-
-    def _where(self, record: int) -> str:
-        return f"{self._blobs[int(self.entries.shard[record])].path}: record {self.entries.id[record]}"
 
 
 def length_faults(folder: Place, manifest: Manifest) -> dict[str, str]:
@@ -284,28 +268,3 @@ def parse_rejects(path: Place) -> Iterator[Drop]:
             yield msgspec.json.decode(line, type=Drop)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ShardError(f"{path}:{number}: no reject record ({error}); build the set again") from None
-
-
-def _joined(indexes: list[Columns], name: str) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(0, np.int64), *(getattr(index, name) for index in indexes)])
-
-
-def _entries(indexes: list[Columns]) -> Entries:
-    def strings(name: str) -> NDArray[np.str_]:
-        held = [getattr(index, name) for index in indexes]
-        return np.concatenate(held) if held else np.array([], np.str_)
-
-    counts = [len(index.id) for index in indexes]
-    return Entries(
-        id=strings("id"),
-        shard=np.repeat(np.arange(len(indexes), dtype=np.int64), counts),
-        offset=_joined(indexes, "offset"),
-        size=_joined(indexes, "size"),
-        tokens=_joined(indexes, "tokens"),
-        patches=_joined(indexes, "patches"),
-        images=_joined(indexes, "images"),
-        cluster=strings("cluster"),
-        source_id=strings("source_id"),
-        license=strings("license"),
-        language=strings("language"),
-    )

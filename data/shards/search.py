@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from trivium.data.config import nearest
 from trivium.data.records import Document, Meta
@@ -90,15 +89,16 @@ def sample(shards: ShardSet, count: int, seed: int, *, by_tokens: bool = False) 
     Each record is as likely as any other, or, `by_tokens`, as its tokens weigh (weighted draws without replacement,
     Efraimidis and Spirakis 2006; records without tokens weigh their bytes).
     """
-    entries = shards.entries
-    weights = np.ones(len(entries))
-    if by_tokens:
-        weights = np.maximum(1, entries.tokens if entries.tokens.any() else entries.size).astype(np.float64)
     prefix = f"{seed} ".encode()
 
-    def rank(record: int) -> tuple[float, str]:
-        key = str(entries.id[record])
-        drawn = int.from_bytes(hashlib.blake2b(prefix + key.encode(), digest_size=8).digest(), "little")
-        return -math.log((drawn + 1) / ((1 << 64) + 1)) / float(weights[record]), key
+    def ranks() -> Iterator[tuple[float, str, int]]:
+        number = 0
+        for keys, sizes in zip(shards.entries.id.parts(), weights.parts(), strict=True):
+            for key, size in zip(keys.tolist(), sizes.tolist(), strict=True):
+                drawn = int.from_bytes(hashlib.blake2b(prefix + key.encode(), digest_size=8).digest(), "little")
+                weight = float(max(1, size)) if by_tokens else 1.0
+                yield -math.log((drawn + 1) / ((1 << 64) + 1)) / weight, key, number
+                number += 1
 
-    return sorted(heapq.nsmallest(count, range(len(entries)), key=rank))
+    weights = shards.entries.tokens if shards.manifest.tokens else shards.entries.size
+    return sorted(number for _, _, number in heapq.nsmallest(count, ranks()))

@@ -26,6 +26,9 @@ class Headed(Protocol):
     @property
     def digest(self) -> str: ...
 
+    @property
+    def faults(self) -> Mapping[str, str]: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Head:

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import fcntl
 import fnmatch
+import functools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -95,11 +96,11 @@ def drop(
     with _alone(where):
         shards = ShardSet.open(where)
         chosen, unmatched = _choose(shards, wanted)
-        touched = sorted({int(shards.entries.shard[record]) for record in chosen})
+        touched = sorted({shards.locate(record)[0] for record in chosen})
         metas = tuple(chosen.values())
         ids = tuple(str(shards.entries.id[record]) for record in chosen)
         files = tuple(shards.manifest.shards[number].name for number in touched)
-        tokens = int(shards.entries.tokens[list(chosen)].sum()) if chosen else 0
+        tokens = int(shards.entries.tokens[list(chosen)].sum())
         manifest, digest = shards.manifest, shards.digest
         if not dry_run:
             remove_unlisted(where, manifest)  # what a killed run left, be it of records that are gone
@@ -165,12 +166,10 @@ def _choose(shards: ShardSet, wanted: Wanted) -> tuple[dict[int, Meta], tuple[st
         found.add(number)
         fits.add(pattern)
 
-    licences = {one: _terms(one) for one in set(entries.license.tolist())}
     chosen: dict[int, Meta] = {}
-    columns = (entries.id.tolist(), entries.source_id.tolist(), entries.license.tolist())
-    for number, (key, source, licence) in enumerate(zip(*columns, strict=True)):
+    for number, (key, source, licence) in enumerate(zip(entries.id, entries.source_id, entries.license, strict=True)):
         for pattern in wanted.licences:
-            if any(fnmatch.fnmatchcase(term, pattern.lower()) for term in licences[licence]):
+            if any(fnmatch.fnmatchcase(term, pattern.lower()) for term in _terms(licence)):
                 fit(number, pattern)
         if not (wanted.ids or wanted.sources or number in found):
             continue
@@ -187,6 +186,7 @@ def _choose(shards: ShardSet, wanted: Wanted) -> tuple[dict[int, Meta], tuple[st
     return chosen, tuple(pattern for pattern in every if pattern not in fits)
 
 
+@functools.lru_cache(maxsize=4096)
 def _terms(licence: str) -> tuple[str, ...]:
     """A licence expression in lower case, and each licence that it joins by AND (a record made of several)."""
     whole = licence.lower()
@@ -202,12 +202,12 @@ def _rewritten(
     for info in manifest.shards:
         used[info.bucket] = max(used.get(info.bucket, -1), int(info.name[-9:-4]))
     infos = []
-    owner = shards.entries.shard
+    starts = shards.ledger.starts
     for number, info in enumerate(manifest.shards):
         if number not in touched:
             infos.append(info)
             continue
-        kept = [record for record in (owner == number).nonzero()[0].tolist() if record not in gone]
+        kept = [record for record in range(starts[number], starts[number + 1]) if record not in gone]
         if kept:
             used[info.bucket] += 1
             path = folder / names.SHARDS / names.shard_name(manifest.corpus, info.bucket, used[info.bucket])

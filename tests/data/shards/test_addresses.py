@@ -56,7 +56,7 @@ def test_a_set_over_http_is_the_set(serve, folder, manner):
 def test_one_record_is_one_request_of_its_bytes(serve, folder):
     server, url = serve("ranges")
     far = ShardSet.open(url, patience=HASTE)
-    number = int(far.entries.images.argmax())
+    number = far.entries.images.tolist().index(1)
     server.asked.clear()
     server.sent = 0
     far.read(number)
@@ -77,6 +77,7 @@ def test_a_server_that_says_nothing_is_an_error_that_says_how_long(serve):
 def test_a_read_that_stalls_in_the_middle_ends(serve):
     server, url = serve("ranges")
     far = ShardSet.open(url, patience=Patience(seconds=0.2, attempts=2, pause=0.001))
+    assert far.members(0)  # the index is known
     server.manner = "stall"
     with pytest.raises(StorageError, match=r"-00000\.tar: .*2 tries"):
         far.read(0)
@@ -241,7 +242,7 @@ def test_addresses_have_the_manners_of_paths():
 
 def test_a_package_that_is_not_installed_is_named_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "tenacity", None)
-    with pytest.raises(MissingDependencyError, match=r"tenacity.*pip install 'trivium\[remote\]'"):
+    with pytest.raises(MissingDependencyError, match=r"tenacity.*pip install .*\[remote\]'"):
         ShardSet.open("memory://x")
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "s3fs", None)

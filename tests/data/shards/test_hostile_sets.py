@@ -54,15 +54,17 @@ def put(column, at, value):
         (put("members", 0, -1), "damaged"),
         (put("members", 0, 1 << 60), "columns differ"),
         (put("tokens", 0, 1.5), "damaged"),
+        (put("tokens", 0, 1 << 40), "too large"),
+        (put("members", 0, 0), "no members|columns differ"),
         (lambda raw: raw["crc32"].pop(), "columns differ"),
         (lambda raw: raw.update(version=7), "version 7"),
-        (lambda raw: raw.update(bytes=5), "outside the tar|its index says 5"),
+        (lambda raw: raw.update(bytes=5), "outside the tar|says that the tar has 5"),
     ],
 )
 def test_an_index_that_lies_is_refused(folder, change, match):
     lie(folder, change)
     with pytest.raises(ShardError, match=rf"{NAME}.*({match})"):
-        ShardSet.open(folder)
+        ShardSet.open(folder).read(0)
     assert verify(folder).problems
 
 
