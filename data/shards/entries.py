@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from trivium.data.shards.columns import Columns
 from trivium.data.shards.sheet import NUMBERS, Sheet
 
+_INTEGER = (int, np.integer)
 STRINGS = ("id", "cluster", "source_id", "license", "language")
 
 
@@ -34,12 +35,13 @@ class Column:
 
     def __init__(self, indexes: Indexes, name: str) -> None:
         self._indexes, self._name = indexes, name
+        self._place = NUMBERS.index(name) if name in NUMBERS else None
 
     def __len__(self) -> int:
         return self._indexes.starts[-1]
 
     def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, int | np.integer):
+        if isinstance(at, _INTEGER):
             number = int(at) + len(self) if at < 0 else int(at)
             if not 0 <= number < len(self):
                 raise IndexError(f"record {at} of {len(self)}")
@@ -100,12 +102,12 @@ class Column:
             yield from some
 
     def _one(self, shard: int, row: int) -> Any:
+        if self._place is not None:
+            return np.int64(self._indexes.sheet(shard).number(row, self._place))
         if self._name == "shard":
             return np.int64(shard)
         if self._name == "id":
             return np.str_(self._indexes.sheet(shard).key(row))
-        if self._name in NUMBERS:
-            return np.int64(self._indexes.sheet(shard).records[self._name][row])
         value = getattr(self._indexes.columns(shard), self._name)[row]
         return np.str_(value.decode() if isinstance(value, bytes) else value)
 
@@ -116,7 +118,7 @@ class Column:
             return np.full(starts[shard + 1] - starts[shard], shard, np.int64)
         if self._name == "id":
             return self._indexes.sheet(shard).records["id"].astype(np.str_)
-        if self._name in NUMBERS:
+        if self._place is not None:
             return self._indexes.sheet(shard).records[self._name].astype(np.int64)
         return getattr(self._indexes.columns(shard), self._name).astype(np.str_)  # type: ignore[no-any-return]
 

@@ -93,7 +93,7 @@ class ShardSet:
         Raises ShardError, and StorageError for addresses; so do all reads."""
         shard, row = self.locate(record)
         sheet = self.ledger.sheet(shard)
-        start, size = sheet.records[row].item()[:2]
+        start, size = sheet.span(row)
         whole = self.blobs[shard].pread(start, size)
         media = {}
         for name, offset, length, crc32 in sheet.held(row):

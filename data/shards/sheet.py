@@ -5,9 +5,11 @@ by the sha256 of the index that it was made from, so it is never stale, and many
 """
 
 import mmap
+import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -32,6 +34,7 @@ RECORD = np.dtype(
     ]
 )
 MEMBER = np.dtype([("offset", "<i8"), ("size", "<i8"), ("crc32", "<u4"), ("field", "<u4")])
+_RECORD, _MEMBER = struct.Struct("<qq5I26s2x"), struct.Struct("<qqII")  # the same, for one row: ten times as fast
 NUMBERS = ("offset", "size", "tokens", "patches", "images")
 
 
@@ -50,6 +53,12 @@ class Sheet:
     members: NDArray[np.void]
     fields: tuple[str, ...]
     mapped: bool = False
+    _records: memoryview = field(init=False, repr=False, compare=False)
+    _members: memoryview = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name, rows in (("_records", self.records), ("_members", self.members)):
+            object.__setattr__(self, name, memoryview(rows.view(np.uint8).data))
 
     @property
     def cost(self) -> int:
@@ -58,19 +67,31 @@ class Sheet:
 
     def key(self, row: int) -> str:
         """The id of a record."""
-        return bytes(self.records["id"][row]).decode()
+        return self._row(row)[7].decode()  # type: ignore[no-any-return]
+
+    def number(self, row: int, place: int) -> int:
+        """One of NUMBERS, by its place there."""
+        return self._row(row)[place]  # type: ignore[no-any-return]
+
+    def span(self, row: int) -> tuple[int, int]:
+        """Offset and size of a record in its tar."""
+        return self._row(row)[:2]
 
     def held(self, row: int) -> Iterator[tuple[str, int, int, int]]:
         """Name, offset, size and CRC of a record's members, in the order of the tar."""
-        first, count = self.records[row].item()[5:7]
-        for offset, size, crc32, field in self.members[first : first + count].tolist():
+        first, count = self._row(row)[5:7]
+        for at in range(first, first + count):
+            offset, size, crc32, field = _MEMBER.unpack_from(self._members, at * MEMBER.itemsize)
             yield self.fields[field], offset, size, crc32
 
     def last(self, row: int) -> tuple[int, int, int]:
         """Offset, size and CRC of a record's last member: its tokens, in a tokenised set."""
-        first, count = self.records[row].item()[5:7]
-        found: tuple[int, int, int] = self.members[first + count - 1].item()[:3]
+        first, count = self._row(row)[5:7]
+        found: tuple[int, int, int] = _MEMBER.unpack_from(self._members, (first + count - 1) * MEMBER.itemsize)[:3]
         return found
+
+    def _row(self, row: int) -> tuple[Any, ...]:
+        return _RECORD.unpack_from(self._records, row * RECORD.itemsize)
 
     def row(self, key: str) -> int | None:
         """The record with this id."""
