@@ -1,9 +1,11 @@
-"""Runs every benchmark of bench/, one after the other and each in its own process, and sums up pass and fail.
+"""Benchmarks of this machine, pass or fail: on a GPU the kernels' table, elsewhere every file of bench/ in turn.
 
 A benchmark is a file in bench/ that prints its figures beside their floors and ends with exit code 0 when all floors
-are reached, 1 when not. Not part of the tests or of CI: speed belongs to a machine.
+are reached, 1 when not; each runs in its own process. Not part of the tests or of CI: speed belongs to a machine.
 
-    python scripts/bench.py [WORD …]      only benchmarks whose name holds one of the words
+    python scripts/bench.py [WORD …]          only benchmarks whose name holds one of the words
+    python scripts/bench.py [OP …] [OPTION …] on a GPU: `python -m trivium.kernels.bench` into docs/benchmarks.*
+    python scripts/bench.py --host [WORD …]   the files of bench/ on a GPU's host too
 """
 
 import subprocess
@@ -12,11 +14,18 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+TABLE = ("--json", "docs/benchmarks.json", "--page", "docs/benchmarks.md")
+ON_A_GPU = ("curves",)  # files of bench/ that need one
 
 
 def main() -> int:
-    words = sys.argv[1:]
-    paths = sorted(path for path in (ROOT / "bench").glob("*.py") if not path.name.startswith("_"))
+    words = [word for word in sys.argv[1:] if word != "--host"]
+    if "--host" not in sys.argv[1:] and gpu():
+        return subprocess.run(
+            [sys.executable, "-m", "trivium.kernels.bench", *words, *TABLE], cwd=ROOT, check=False
+        ).returncode
+    paths = sorted((ROOT / "bench").glob("*.py"))
+    paths = [path for path in paths if not path.name.startswith("_") and path.stem not in ON_A_GPU]
     chosen = [path for path in paths if not words or any(word in path.stem for word in words)]
     if not chosen:
         print(
@@ -33,6 +42,13 @@ def main() -> int:
     for name, verdict in verdicts.items():
         print(f"{name:<20} {verdict}")
     return 1 if any("FAIL" in verdict for verdict in verdicts.values()) else 0
+
+
+def gpu() -> bool:
+    """Whether torch finds a CUDA device."""
+    import torch
+
+    return torch.cuda.is_available()
 
 
 if __name__ == "__main__":

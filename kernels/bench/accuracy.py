@@ -1,0 +1,66 @@
+"""Hard cases: errors of ours and of each peer, bitwise causality, bitwise repeatability. Nothing is timed."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from trivium.kernels.bench.case import Call, Contestant, Hard, Operator
+from trivium.kernels.bench.measure import SEED, dtype_of, finite
+from trivium.kernels.bench.oracle import compare, expect, projections, pull
+from trivium.kernels.bench.report import Accuracy
+
+__all__ = ["judge"]
+
+
+def judge(operator: Operator, hard: Hard, contestants: Sequence[Contestant], device: torch.device) -> list[Accuracy]:
+    """One entry a contestant, ours first; errors are against the token-by-token definition."""
+    torch.manual_seed(SEED)
+    operands = hard.operands(hard.layout, device, dtype_of(device))
+    with torch.no_grad():
+        weights = projections(contestants[0].bind(hard.layout, device)(*operands))
+    expected = expect(operator, hard.layout, operands, weights, exact=True)
+    return [_entry(operator, hard, contestant, operands, weights, expected, device) for contestant in contestants]
+
+
+def _entry(
+    operator: Operator,
+    hard: Hard,
+    contestant: Contestant,
+    operands: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    expected: dict[str, Tensor],
+    device: torch.device,
+) -> Accuracy:
+    errors: dict[str, float | None] = {}
+    causal = repeats = None
+    problem = ""
+    try:
+        call = contestant.bind(hard.layout, device)
+        outputs, gradients = pull(call, operands, weights)
+        errors = finite(compare(operator, hard.layout, outputs, gradients, expected))
+        missing = [name for name, error in errors.items() if error is None]
+        problem = f"{', '.join(missing)} not finite" if missing else ""
+        again = pull(call, operands, weights)
+        repeats = all(torch.equal(a, b) for a, b in zip([*outputs, *gradients], [*again[0], *again[1]], strict=True))
+        causal = _causal(call, operands, outputs[0], hard) if hard.positions else None
+    except Exception as error:  # whatever another library raises is its result on this case
+        problem = f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
+    return Accuracy(
+        op=operator.name, case=hard.name, contestant=contestant.name, peer=contestant.peer, errors=errors,
+        problem=problem, causal=causal, repeats=repeats,
+    )  # fmt: skip
+
+
+@torch.no_grad()
+def _causal(call: Call, operands: Sequence[Tensor], before: Tensor, hard: Hard) -> bool:
+    """Whether editing one token, in every operand that has a row a token, leaves all earlier outputs bit-equal."""
+    tokens = hard.layout.tokens
+    for position in hard.positions:
+        edited = [x.clone() for x in operands]
+        for x in edited:
+            if x.shape[0] == tokens:
+                x[position] = x[position] * -3 + 1
+        if not torch.equal(call(*edited)[0][:position], before[:position]):
+            return False
+    return True

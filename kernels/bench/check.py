@@ -1,0 +1,161 @@
+"""Pass or fail for every target, from the JSON alone: on any machine, as often as one likes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from trivium.kernels.bench import targets
+from trivium.kernels.bench.report import Accuracy, Report, Row
+
+__all__ = ["State", "Verdict", "best", "failed", "value", "verdicts"]
+
+State = Literal["pass", "FAIL", "missing"]
+Level = Literal["must", "goal"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    target: str
+    what: str
+    level: Level
+    needed: str
+    found: str
+    state: State
+
+
+def failed(found: Sequence[Verdict]) -> bool:
+    """Whether any must was measured and missed."""
+    return any(verdict.level == "must" and verdict.state == "FAIL" for verdict in found)
+
+
+def verdicts(report: Report) -> list[Verdict]:
+    """Every must and goal, in the order of the targets."""
+    return [*_ratios(report), *_cold(report), *_accuracy(report)]
+
+
+def value(row: Row, quantity: targets.Quantity) -> float | None:
+    """ms of the median, or bytes; None where nothing was measured."""
+    if quantity == "peak":
+        return None if row.peak_bytes is None else float(row.peak_bytes)
+    figure = row.forward if quantity == "forward" else row.both
+    return None if figure is None else figure.ms
+
+
+def best(rows: Sequence[Row], quantity: targets.Quantity) -> tuple[float, str] | None:
+    """The best peer's figure and name: the strictest comparison where a peer has several settings."""
+    found = [(figure, row.contestant) for row in rows if row.peer and (figure := value(row, quantity)) is not None]
+    return min(found) if found else None
+
+
+def _ratios(report: Report) -> Iterator[Verdict]:
+    for target in targets.RATIOS:
+        rows = _same_run(report, target.op, target.layout.name)
+        what = f"{target.op} {target.quantity}, {target.layout.name}"
+        levels: tuple[tuple[Level, float], ...] = (("must", target.must), ("goal", target.goal))
+        for level, needed in levels:
+            text = f"≥ {needed:g}×" + (f" ({target.absolute})" if level == "goal" and target.absolute else "")
+            found, state = _ratio(rows, target.quantity, needed)
+            yield Verdict(target=target.target, what=what, level=level, needed=text, found=found, state=state)
+
+
+def _same_run(report: Report, op: str, layout: str) -> list[Row]:
+    """All contestants' rows of one process; a report holds a layout in one run only."""
+    for run in report.runs:
+        rows = [row for row in run.rows if row.op == op and row.layout == layout]
+        if rows:
+            return rows
+    return []
+
+
+def _ratio(rows: Sequence[Row], quantity: targets.Quantity, needed: float) -> tuple[str, State]:
+    ours = next((row for row in rows if not row.peer), None)
+    if ours is None:
+        return "not measured", "missing"
+    if ours.red:
+        return f"no figure: {ours.red}", "FAIL"
+    mine, peer = value(ours, quantity), best(rows, quantity)
+    if mine is None:
+        return "the device does not tell", "missing"
+    if peer is None:
+        why = "; ".join(f"{row.contestant}: {row.red}" for row in rows if row.peer and row.red)
+        return why or "no peer was there", "missing"
+    ratio = peer[0] / mine
+    unit, scale = ("MiB", 2.0**-20) if quantity == "peak" else ("ms", 1.0)
+    text = f"{ratio:.2f}× ({mine * scale:.4g} beside {peer[0] * scale:.4g} {unit}, {peer[1]})"
+    return text, "pass" if ratio >= needed else "FAIL"
+
+
+def _cold(report: Report) -> Iterator[Verdict]:
+    entries = [entry for run in report.runs for entry in run.cold]
+    problems = [f"{entry.op}: {entry.problem}" for entry in entries if entry.problem]
+    total = sum(entry.seconds for entry in entries)
+    anew = sum(sum(entry.again.values()) for entry in entries)
+    name = targets.COLD.target
+    what = "first calls of " + (", ".join(entry.op for entry in entries) or "all operators")
+    levels: tuple[tuple[Level, float, str], ...] = (
+        ("must", targets.COLD.must, f"≤ {targets.COLD.must:g} s"),
+        ("goal", targets.COLD.goal, f"≤ {targets.COLD.goal:g} s, nothing anew when T changes"),
+    )
+    for level, bound, needed in levels:
+        if not entries:
+            found, state = "not measured", "missing"
+        elif problems:
+            found, state = "; ".join(problems), "FAIL"
+        else:
+            found = f"{total:.1f} s, {sum(e.compiled for e in entries)} kernels, {anew} anew"
+            state = "pass" if total <= bound and (level == "must" or anew == 0) else "FAIL"
+        yield Verdict(target=name, what=what, level=level, needed=needed, found=found, state=state)
+
+
+def _accuracy(report: Report) -> Iterator[Verdict]:
+    cases: dict[tuple[str, str], list[Accuracy]] = {}
+    for run in report.runs:
+        for entry in run.accuracy:
+            cases.setdefault((entry.op, entry.case), []).append(entry)
+    if not cases:
+        cases["all operators", "hard cases"] = []
+    for (op, case), entries in cases.items():
+        ours = next((entry for entry in entries if not entry.peer), None)
+        found, state = (
+            _errors(ours, [entry for entry in entries if entry.peer]) if ours else ("not measured", "missing")
+        )
+        bits = ", ".join(f"{name}: {'yes' if flag else 'no'}" for name, flag in _bits(ours)) or "not measured"
+        levels: tuple[tuple[Level, str, str, State], ...] = (
+            ("must", "≤ the peer's errors, finite", found, state),
+            ("goal", "bitwise causal, bitwise repeatable", bits, _all(ours)),
+        )
+        for level, needed, found, state in levels:
+            yield Verdict(target="K6", what=f"{op}, {case}", level=level, needed=needed, found=found, state=state)
+
+
+def _bits(entry: Accuracy | None) -> list[tuple[str, bool]]:
+    if entry is None:
+        return []
+    flags = (("causal", entry.causal), ("repeats", entry.repeats))
+    return [(name, flag) for name, flag in flags if flag is not None]
+
+
+def _all(entry: Accuracy | None) -> State:
+    flags = _bits(entry)
+    return "missing" if not flags else "pass" if all(flag for _, flag in flags) else "FAIL"
+
+
+def _errors(ours: Accuracy, peers: Sequence[Accuracy]) -> tuple[str, State]:
+    """The tensor in which we do worst beside the best finite peer decides."""
+    if ours.problem:
+        return ours.problem, "FAIL"
+    if not peers:
+        return "no peer was there", "missing"
+    sound = [peer for peer in peers if not peer.problem]
+    if not sound:
+        why = "; ".join(f"{peer.contestant}: {peer.problem}" for peer in peers)
+        largest = max(error or 0.0 for error in ours.errors.values())
+        return f"{largest:.1e} at most ({why})", "pass" if largest <= targets.ALONE else "FAIL"
+    worst, name, pair = 0.0, "", (0.0, 0.0)
+    for tensor, error in ours.errors.items():
+        mine, theirs = error or 0.0, min(peer.errors.get(tensor) or 0.0 for peer in sound)
+        ratio = max(mine, targets.EXACT) / max(theirs, targets.EXACT)
+        if ratio > worst:
+            worst, name, pair = ratio, tensor, (mine, theirs)
+    text = f"{name}: {pair[0]:.1e} beside {pair[1]:.1e}"
+    return text, "pass" if worst <= targets.ROUNDING else "FAIL"

@@ -1,0 +1,20 @@
+"""The operators of the table, one file each."""
+
+from trivium.errors import UsageError
+from trivium.kernels.bench.case import Operator
+from trivium.kernels.bench.operators.kda import KDA
+from trivium.kernels.bench.operators.norms import GATED_NORM, RMS_NORM
+from trivium.kernels.bench.operators.short_conv import SHORT_CONV
+
+__all__ = ["OPERATORS", "chosen"]
+
+OPERATORS: tuple[Operator, ...] = (KDA, SHORT_CONV, GATED_NORM, RMS_NORM)
+
+
+def chosen(names: list[str]) -> list[Operator]:
+    """The operators named, all when none is. Raises UsageError for a name that no operator has."""
+    known = {operator.name: operator for operator in OPERATORS}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"no operator {name!r} in the table; there are: {', '.join(known)}")
+    return [known[name] for name in names] if names else list(OPERATORS)

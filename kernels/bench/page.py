@@ -1,0 +1,116 @@
+"""The report as a page for readers: docs/benchmarks.md is made of docs/benchmarks.json and nothing else."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from trivium.kernels.bench.check import best, value, verdicts
+from trivium.kernels.bench.report import Accuracy, Report, Row, Run
+from trivium.kernels.bench.targets import Quantity
+
+__all__ = ["cells", "page"]
+
+HEAD = """# Benchmarks of the kernels
+
+Made by `python -m trivium.kernels.bench --json docs/benchmarks.json --page docs/benchmarks.md`; don't edit it.
+`python -m trivium.kernels.bench --check docs/benchmarks.json` judges the same file anywhere.
+
+Medians of do_bench, random data, bf16 rows; all contestants of a shape take turns in one process on the same tensors.
+Errors are relative, against fp64: the output's, and the largest of all gradients'. A contestant whose errors leave
+their bounds gets no figure. A percentage is the part of the time that the machine's own copy and product rates would
+need for the bytes that must be moved once (GB, both ways) and the products that must be made; `×` is the best peer's
+figure over ours. Memory is the extra at the peak of a pass both ways, fresh gradients included.
+"""
+COLUMNS = ("shape", "contestant", "error", "worst gradient", "forward ms", "both ms", "GB", "peak MiB")
+
+
+def page(report: Report) -> str:
+    parts = [HEAD, "## Targets", _targets(report)]
+    for number, run in enumerate(report.runs, 1):
+        parts += [f"## Run {number}", _facts(run)]
+        for operator in dict.fromkeys(row.op for row in run.rows):
+            rows = [row for row in run.rows if row.op == operator]
+            parts += [f"### {operator}", _table(COLUMNS, [cells(row, rows, run) for row in rows])]
+        if run.accuracy:
+            parts += ["### Hard cases", _accuracy(run.accuracy)]
+        if run.cold:
+            parts += ["### First calls, empty cache", _cold(run)]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _targets(report: Report) -> str:
+    found = verdicts(report)
+    rows = [(v.target, v.what, v.level, v.needed, v.found, v.state) for v in found]
+    return _table(("target", "what", "level", "needed", "found", ""), rows)
+
+
+def _facts(run: Run) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    limits = (
+        f"copy {run.limits.copy_bytes_s / 1e12:.2f} TB/s, bf16 product {run.limits.matmul_flop_s / 1e12:.0f} TFLOP/s"
+    )
+    return f"`{run.command}` at commit `{run.commit[:13]}`\n\n{run.device}; {versions}; {limits}."
+
+
+def cells(row: Row, rows: Sequence[Row], run: Run) -> tuple[str, ...]:
+    """One line of an operator's table; `rows` are its rows in this run. Ratios are the best peer's figure over ours."""
+    same = [other for other in rows if other.layout == row.layout]
+    detour = "" if row.peer or row.path.startswith("Triton") else f" ({row.path})"
+    shown = (row.layout, row.contestant + detour, *errors(row))
+    if row.red:
+        return (*shown, f"none: {row.red}", "", "", "")
+    ways = (_figure(row, same, "forward", run), _figure(row, same, "both", run))
+    moved = "" if row.both is None else f"{row.both.bytes / 1e9:.2f}"
+    peak = "" if row.peak_bytes is None else f"{row.peak_bytes / 2**20:.0f}{_ratio(row, same, 'peak')}"
+    return (*shown, *ways, moved, peak)
+
+
+def errors(row: Row | Accuracy) -> list[str]:
+    """The worst output and the worst gradient, by name where it is not the only one."""
+    kinds: tuple[list[tuple[float, str]], ...] = ([], [])
+    for name, error in row.errors.items():
+        kinds[name.startswith("d")].append((math.inf if error is None else error, name))
+    outputs, gradients = (max(kind, default=None) for kind in kinds)
+    return [
+        "" if outputs is None else f"{outputs[0]:.1e}",
+        "" if gradients is None else f"{gradients[0]:.1e} {gradients[1]}",
+    ]
+
+
+def _figure(row: Row, same: Sequence[Row], way: Literal["forward", "both"], run: Run) -> str:
+    figure = row.forward if way == "forward" else row.both
+    if figure is None:
+        return ""
+    share = run.limits.seconds(figure) * 1e3 / figure.ms
+    return f"{figure.ms:.3f} ({share:.0%}){_ratio(row, same, way)}"
+
+
+def _ratio(row: Row, same: Sequence[Row], quantity: Quantity) -> str:
+    mine, peer = value(row, quantity), best(same, quantity)
+    return "" if row.peer or not mine or peer is None else f" {peer[0] / mine:.2f}×"
+
+
+def _accuracy(entries: Sequence[Accuracy]) -> str:
+    def lines() -> Iterator[tuple[str, ...]]:
+        for entry in entries:
+            each = ", ".join(
+                f"{name} {'∞' if error is None else f'{error:.1e}'}" for name, error in entry.errors.items()
+            )
+            flags = [("" if flag is None else "yes" if flag else "no") for flag in (entry.causal, entry.repeats)]
+            yield entry.op, entry.case, entry.contestant, entry.problem or each, *flags
+
+    return _table(("operator", "case", "contestant", "relative errors", "causal", "repeats"), list(lines()))
+
+
+def _cold(run: Run) -> str:
+    rows = []
+    for entry in run.cold:
+        anew = ", ".join(f"{layout}: {count}" for layout, count in entry.again.items())
+        found = entry.problem or f"{entry.seconds:.1f}"
+        rows.append((entry.op, entry.layout, found, str(entry.compiled), anew))
+    return _table(("operator", "first shape", "seconds", "kernels", "compiled anew for"), rows)

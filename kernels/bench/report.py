@@ -1,0 +1,181 @@
+"""The report: what was measured, by which command on which machine, as JSON that any machine can read and judge.
+
+Odd: a file holds several runs, since a long table may be made in parts; a part measured anew replaces the old one.
+Ratios never cross runs: only figures of one process on one machine are divided.
+"""
+
+import importlib.metadata
+import statistics
+import subprocess
+from pathlib import Path
+
+import msgspec
+import torch
+
+from trivium.errors import InputError
+
+__all__ = ["Accuracy", "Cold", "Figure", "Limits", "Report", "Row", "Run", "commit", "read", "versions", "write"]
+
+VERSION = 1
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """Samples in ms and the work that can't be avoided: bytes moved once, floating-point operations."""
+
+    samples_ms: list[float]
+    bytes: int
+    flops: int
+
+    @property
+    def ms(self) -> float:
+        """The median."""
+        return statistics.median(self.samples_ms)
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One contestant on one layout; without figures when `red` says what is wrong with its results."""
+
+    op: str
+    layout: str
+    contestant: str
+    peer: bool
+    path: str  # the autograd function that ran
+    errors: dict[str, float | None]  # None: not finite
+    red: str = ""
+    forward: Figure | None = None
+    both: Figure | None = None  # forwards and backwards
+    peak_bytes: int | None = None  # extra memory at the peak of `both`; None where the device doesn't tell
+
+
+class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
+    """Errors of one contestant on one hard case; `problem` when it raised or returned what is not finite."""
+
+    op: str
+    case: str
+    contestant: str
+    peer: bool
+    errors: dict[str, float | None]
+    problem: str = ""
+    causal: bool | None = None  # an edit leaves every earlier output bit-equal; None: not asked
+    repeats: bool | None = None  # a second run gives the same bits
+
+
+class Cold(msgspec.Struct, frozen=True, kw_only=True):
+    """The first call of an operator in a fresh process with an empty cache, both ways."""
+
+    op: str
+    layout: str
+    seconds: float
+    compiled: int  # kernels
+    again: dict[str, int]  # kernels compiled anew for other lengths of the row
+    problem: str = ""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the machine does at best, measured in the same process."""
+
+    copy_bytes_s: float  # read + write
+    matmul_flop_s: float
+
+    def seconds(self, figure: Figure) -> float:
+        """The least time for a figure's work."""
+        return max(figure.bytes / self.copy_bytes_s, figure.flops / self.matmul_flop_s)
+
+
+class Run(msgspec.Struct, kw_only=True):
+    """One process's measurements."""
+
+    command: str
+    commit: str
+    device: str
+    versions: dict[str, str]
+    limits: Limits
+    rows: list[Row] = []
+    accuracy: list[Accuracy] = []
+    cold: list[Cold] = []
+
+    @property
+    def empty(self) -> bool:
+        return not (self.rows or self.accuracy or self.cold)
+
+
+class Report(msgspec.Struct, kw_only=True):
+    version: int
+    runs: list[Run]
+
+    def with_run(self, run: Run) -> "Report":
+        """The report with `run` at its end; what it measured anew leaves the earlier runs, the peers' part too."""
+        rows = {(row.op, row.layout) for row in run.rows}
+        cases = {(entry.op, entry.case) for entry in run.accuracy}
+        cold = {entry.op for entry in run.cold}
+        kept = []
+        for old in self.runs:
+            left = msgspec.structs.replace(
+                old,
+                rows=[row for row in old.rows if (row.op, row.layout) not in rows],
+                accuracy=[entry for entry in old.accuracy if (entry.op, entry.case) not in cases],
+                cold=[entry for entry in old.cold if entry.op not in cold],
+            )
+            if not left.empty:
+                kept.append(left)
+        return Report(version=VERSION, runs=[*kept, run])
+
+
+def read(path: Path) -> Report:
+    """Raises InputError when the file is missing or no report of this version."""
+    try:
+        report = msgspec.json.decode(path.read_bytes(), type=Report)
+    except OSError as error:
+        raise InputError(f"{path}: can't be read ({error.strerror}); make it with --json on a GPU") from None
+    except msgspec.DecodeError as error:
+        raise InputError(f"{path}: no report of the kernels' table ({error}); make it anew with --json") from None
+    if report.version != VERSION:
+        raise InputError(f"{path}: version {report.version}; this code reads {VERSION}: make it anew with --json")
+    return report
+
+
+def write(path: Path, report: Report) -> None:
+    """One measurement a line, so that a change can be read."""
+    runs = []
+    for run in report.runs:
+        head = msgspec.to_builtins(run)
+        parts = [f"{_json(key)}: {_json(head[key])}" for key in head if key not in ("rows", "accuracy", "cold")]
+        for key in ("rows", "accuracy", "cold"):
+            lines = ",\n    ".join(_json(entry) for entry in getattr(run, key))
+            parts.append(f"{_json(key)}: [\n    {lines}\n  ]" if lines else f"{_json(key)}: []")
+        runs.append("{\n  " + ",\n  ".join(parts) + "\n}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    whole = path.with_name(path.name + ".part")
+    whole.write_text(f'{{"version": {report.version}, "runs": [\n' + ",\n".join(runs) + "\n]}\n", encoding="utf-8")
+    whole.replace(path)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def commit(folder: Path) -> str:
+    """The commit of the checkout that holds `folder`, `+` behind it when files differ; "unknown" outside of one."""
+    try:
+        head = _git(folder, "rev-parse", "HEAD").strip()
+        own = ":(top,exclude)docs/benchmarks.*"  # what a run itself writes
+        changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ":/", own).strip()
+        return head + ("+" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def versions(packages: set[str]) -> dict[str, str]:
+    """Versions of Python packages; torch names its own, which holds the CUDA release."""
+    found = {"torch": str(torch.__version__)}
+    for package in sorted(packages | {"triton"}):
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found

@@ -1,0 +1,64 @@
+"""The same facts on a terminal."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from trivium.console import out
+from trivium.kernels.bench.check import Verdict
+from trivium.kernels.bench.page import COLUMNS, cells, errors
+from trivium.kernels.bench.report import Accuracy, Cold, Row, Run
+
+__all__ = ["show_accuracy", "show_cold", "show_rows", "show_verdicts"]
+
+WIDTH = 160  # of a log; a terminal has its own
+_STYLE = {"pass": "green", "FAIL": "bold red"}
+
+
+def _print(table: Table) -> None:
+    console = out if out.is_terminal else Console(width=WIDTH)
+    console.print(table)
+
+
+def show_rows(rows: Sequence[Row], run: Run) -> None:
+    table = Table(title=rows[0].op, title_justify="left")
+    for place, column in enumerate(COLUMNS):
+        table.add_column(column, justify="left" if place < 2 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in cells(row, rows, run)))
+    _print(table)
+
+
+def show_accuracy(entries: Sequence[Accuracy]) -> None:
+    table = Table("case", "contestant", "error", "worst gradient", "causal", "repeats", "problem")
+    for entry in entries:
+        flags = [{None: "", True: "yes", False: "no"}[flag] for flag in (entry.causal, entry.repeats)]
+        table.add_row(entry.case, entry.contestant, *errors(entry), *flags, escape(entry.problem))
+    _print(table)
+
+
+def show_cold(entries: Sequence[Cold]) -> None:
+    table = Table("operator", "first shape", "seconds", "kernels", "compiled anew", "problem")
+    for entry in entries:
+        anew = sum(entry.again.values())
+        table.add_row(
+            entry.op, entry.layout, f"{entry.seconds:.2f}", str(entry.compiled), str(anew), escape(entry.problem)
+        )
+    _print(table)
+
+
+def show_verdicts(found: Sequence[Verdict]) -> None:
+    """What was measured; the rest in one line."""
+    table = Table("target", "what", "level", "needed", "found", "")
+    for verdict in found:
+        if verdict.state != "missing":
+            state = f"[{_STYLE[verdict.state]}]{verdict.state}[/]"
+            texts = [escape(text) for text in (verdict.what, verdict.level, verdict.needed, verdict.found)]
+            table.add_row(verdict.target, *texts, state)
+    if table.rows:
+        _print(table)
+    for verdict in found:
+        if verdict.state == "missing" and verdict.level == "must":
+            out.print(f"missing: {verdict.target}, {verdict.what}: {verdict.found}", markup=False, soft_wrap=True)

@@ -1,0 +1,130 @@
+"""Who gets a figure: a real run on the CPU, and contestants that are wrong in every way that matters."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from trivium.errors import UsageError
+from trivium.kernels.bench import accuracy, cold, measure, page, report
+from trivium.kernels.bench.__main__ import main
+from trivium.kernels.bench.case import Contestant, Hard, Layout
+from trivium.kernels.bench.operators import OPERATORS, chosen
+from trivium.kernels.bench.operators.kda import KDA, _operands
+from trivium.kernels.bench.operators.norms import RMS_NORM
+
+CPU = torch.device("cpu")
+SMALL = Layout(lengths=(17, 0, 5), heads=2, width=64)
+
+
+def contestant(name, change, peer=False):
+    """Ours with its first output changed by `change(output, operands)`."""
+    ours = KDA.contestants(CPU)[0]
+
+    def bind(layout, device):
+        call = ours.bind(layout, device)
+
+        def changed(*x):
+            first, *others = call(*x)
+            return change(first, x), *others
+
+        return changed
+
+    return Contestant(name=name, bind=bind, peer=peer)
+
+
+def broken(y, x):
+    raise RuntimeError("no such shape")
+
+
+def test_every_row_of_a_run_on_the_cpu_is_measured_saved_and_shown(tmp_path, capsys):
+    saved, shown = tmp_path / "b.json", tmp_path / "b.md"
+    arguments = ["kda", "rms_norm", "--quick", "--device", "cpu", "--speed", "--json", str(saved), "--page", str(shown)]
+    assert main(arguments) == 0
+    found = report.read(saved)
+    (run,) = found.runs
+    assert run.command == " ".join(["python -m trivium.kernels.bench", *arguments])
+    assert run.versions["torch"] == torch.__version__
+    assert run.limits.copy_bytes_s > 0
+    assert [(row.op, row.contestant, row.peer) for row in run.rows] == [
+        (op, name, peer) for op in ("kda", "rms_norm") for name, peer in (("trivium", False), ("definition", True))
+    ]
+    for row in run.rows:
+        assert not row.red
+        assert max(row.errors.values()) < 1e-4
+        assert len(row.forward.samples_ms) == len(row.both.samples_ms) == 6  # two rounds of three
+        assert row.forward.bytes < row.both.bytes
+    assert set(run.rows[0].errors) == {"o", "dq", "dk", "dv", "dgate", "dbeta", "dA", "dbias"}
+    assert shown.read_text() == page.page(found)
+    assert "×" in capsys.readouterr().out
+    # Once more, one operator alone: its rows replace the old ones, the others stay with the run that made them.
+    assert main(["rms_norm", "--quick", "--device", "cpu", "--speed", "--no-peers", "--json", str(saved)]) == 0
+    assert [[row.op for row in run.rows] for run in report.read(saved).runs] == [["kda", "kda"], ["rms_norm"]]
+
+
+def test_a_wrong_result_gets_no_figure():
+    wrong = contestant("wrong", lambda y, x: y * 1.01)
+    rows = measure.contest(
+        KDA, SMALL, [*KDA.contestants(CPU), wrong, contestant("broken", broken, peer=True)], CPU, lambda f: [1.0], 1
+    )
+    assert [bool(row.red) for row in rows] == [False, False, True, True]
+    assert rows[2].red.startswith("o is 1.0e-02 off")
+    assert rows[3].red == "RuntimeError: no such shape"
+    assert all(row.forward is None and row.both is None and row.peak_bytes is None for row in rows[2:])
+
+
+def test_one_wrong_head_among_many_is_seen_when_it_is_not_finite():
+    layout = replace(SMALL, heads=3)
+    few = replace(KDA, oracle_heads=1)
+
+    def poison(y, x):
+        return torch.where(torch.arange(3)[:, None] == 2, torch.nan, y)
+
+    (row,) = measure.contest(few, layout, [contestant("poison", poison)], CPU, lambda f: [1.0], 1)
+    assert row.red == "o is not finite"
+    assert row.errors["o"] is None
+
+
+def test_hard_cases_tell_a_leak_of_later_gates_noise_and_crashes():
+    hard = Hard(name="x", layout=SMALL, operands=_operands, positions=(3, 16))
+    leak = contestant("leak", lambda y, x: y + x[3].mean(0) * 1e-7)
+    noise = contestant("noise", lambda y, x: y + torch.rand(()) * 1e-6)
+    found = accuracy.judge(KDA, hard, [*KDA.contestants(CPU), leak, noise, contestant("broken", broken)], CPU)
+    assert [(entry.causal, entry.repeats) for entry in found] == [
+        (True, True), (True, True), (False, True), (False, False), (None, None)
+    ]  # fmt: skip
+    assert max(found[0].errors.values()) < 1e-5
+    assert found[-1].problem == "RuntimeError: no such shape"
+
+
+def test_the_first_call_is_timed_and_what_compiles_anew_counted(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    layouts = tuple(Layout(lengths=(n,), heads=2, width=64) for n in (8, 9))
+    ours = RMS_NORM.contestants(CPU)[0]
+
+    def compiling(layout, device):
+        """A compiler leaves a binary in a folder of its own, here one for each T."""
+        folder = tmp_path / layout.name
+        folder.mkdir()
+        (folder / "kernel.cubin").touch()
+        return ours.bind(layout, device)
+
+    operator = replace(RMS_NORM, cold=layouts, contestants=lambda device: [Contestant(name="x", bind=compiling)])
+    entry = cold._measure(operator, CPU)
+    assert entry.seconds > 0
+    assert (entry.compiled, entry.again) == (1, {layouts[1].name: 1})
+
+
+def test_a_fresh_process_reports_its_first_call():
+    entry = cold.first_call(replace(RMS_NORM, name="rms_norm"), CPU)
+    assert not entry.problem
+    assert entry.seconds > 0
+    assert set(entry.again.values()) == {0}
+
+
+def test_an_unknown_operator_is_named_with_those_that_are(capsys):
+    with pytest.raises(UsageError, match="no operator 'kdaa' in the table; there are: kda, short_conv"):
+        chosen(["kdaa"])
+    assert main(["kdaa"]) == 2
+    assert "there are: kda" in capsys.readouterr().err
+    assert [operator.name for operator in OPERATORS] == [operator.name for operator in chosen([])]
