@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trivium.data.patches import Fit, PictureRules, fit
-from trivium.data.records import Document, Image, Text
-from trivium.errors import InputError
+from trivium.data.records import Document, Image, Text, Video
+from trivium.data.video.plan import plan
 
 _ENDS = 2  # [BOS] and [EOS]
 
@@ -40,8 +40,14 @@ class Meter:
         """Tokens of a whole media block: begin, `image WxH`, content, pads, end."""
         return 3 + self._count(f"image {width}x{height}") + self.fit(width, height).tokens
 
+    def clip(self, clip: Video) -> int:
+        """Tokens of a clip's timestamps and media blocks. Raises InputError when its figures can't be right."""
+        planned = plan(clip, self.rules)
+        times = sum(self._count(time) for time in planned.timestamps)
+        return times + len(planned.timestamps) * (3 + self._count("video")) + planned.tokens
+
     def document(self, document: Document) -> int:
-        """Tokens of a document as `tokenize_document` lays it out. Raises InputError for a video."""
+        """Tokens of a document as `tokenize_document` lays it out. Raises InputError as `clip` does."""
         total = _ENDS
         for segment in document.segments:
             if isinstance(segment, Text):
@@ -49,5 +55,5 @@ class Meter:
             elif isinstance(segment, Image):
                 total += self.picture(segment.width, segment.height)
             else:
-                raise InputError(f"segment {segment.media} is a video; videos have no token layout yet: leave it out")
+                total += self.clip(segment)
         return total

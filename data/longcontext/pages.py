@@ -11,6 +11,7 @@ from typing import Literal
 from trivium.data.longcontext.meter import Meter
 from trivium.data.longcontext.wording import Frame, fill, line_start
 from trivium.data.records import Document, Image, Text
+from trivium.errors import InputError
 
 PICTURE_MARK = "\ufffc"  # stands for a picture where a row is read as one text
 Show = Literal["all", "picture", "code"]
@@ -104,7 +105,7 @@ def page_of(document: Document, media: Mapping[str, bytes], show: Show, meter: M
             elif isinstance(segment, Image):
                 blocks.append(_picture(segment, media))
             else:
-                meter.document(document)  # says what is wrong with a video
+                raise InputError(f"segment {segment.media} is a video; pages hold text and pictures: leave it out")
     meta = document.meta
     title = " ".join((meta.title or meta.address.rpartition("/")[2]).split())[:_TITLE]
     sizes = tuple(size_of(block, meter) for block in blocks)

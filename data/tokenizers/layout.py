@@ -66,15 +66,15 @@ def tokenize_document(document: Document, tokenizer: Tokenizer, rules: PictureRu
         if isinstance(segment, Text):
             new = tokenizer.encode(segment.text)
             loss += [segment.loss] * len(new)
-        elif isinstance(segment, Image):
-            size = fit(segment.width, segment.height, rules)
-            new = image_block(segment, size, tokenizer)
-            images.append(ImageSpan(len(ids), len(ids) + len(new), segment.media, size))
-            loss += [False] * len(new)
         else:
-            planned = plan(segment, rules)
-            new = clip_blocks(planned, tokenizer)
-            clips.append(ClipSpan(len(ids), len(ids) + len(new), segment.media, planned))
+            if isinstance(segment, Image):
+                size = fit(segment.width, segment.height, rules)
+                new = image_block(segment, size, tokenizer)
+                images.append(ImageSpan(len(ids), len(ids) + len(new), segment.media, size))
+            else:
+                planned = plan(segment, rules)
+                new = clip_blocks(planned, tokenizer)
+                clips.append(ClipSpan(len(ids), len(ids) + len(new), segment.media, planned))
             loss += [False] * len(new)
         ids += new
     tokens = np.array([*ids, tokenizer.eos], np.uint32)

@@ -57,18 +57,21 @@ def test_an_estimate_is_bytes_by_the_ratio_rounded_up(text, ratio):
     assert size - 1 < len(text.encode()) / ratio <= size + 1e-6 or not text
 
 
+VIDEO = Video(media="v0.mp4", width=80, height=80, mime="video/mp4", frames=30, fps=10.0)
+CLIP = Document(segments=(Text(text="a clip"), VIDEO), meta=meta("v", "v", "", "v"))
+
+
 def test_a_meter_with_a_tokenizer_counts_what_tokenising_gives(bpe, drawings):
     meter = Meter.load(3.5, PictureRules(), bpe)
     assert meter.exact
-    for document, _ in drawings[:5]:
+    for document in [CLIP, *(document for document, _ in drawings[:5])]:
         laid = tokenize_document(document, Tokenizer.load(bpe), PictureRules())
         assert meter.document(document) == len(laid.tokens)
 
 
-def test_a_video_has_no_length_yet():
-    video = Video(media="i0.mp4", width=8, height=8, mime="video/mp4", frames=2, fps=1.0)
-    with pytest.raises(InputError, match="video"):
-        METER.document(Document(segments=(video,), meta=meta("v", "v", "", "v")))
+def test_a_page_has_no_room_for_a_video():
+    with pytest.raises(InputError, match=r"v0\.mp4 is a video; pages hold text and pictures"):
+        page_of(CLIP, {"v0.mp4": b""}, "all", METER)
 
 
 @given(text=st.text(alphabet="ab \n", max_size=80))

@@ -3,7 +3,9 @@
 import ctypes
 import os
 import time
+from typing import Any
 
+from trivium.vision.clips import ClipReply, ClipRequest
 from trivium.vision.pixels import Reply, Request, decode
 
 
@@ -12,10 +14,15 @@ def segfault(request: Request) -> Reply:
     raise AssertionError("alive after a read of address 0")
 
 
-def spin(request: Request) -> Reply:
+def spin(request: Any) -> Any:
     """Never ends, and uses the processor all the while."""
     while True:
         pass
+
+
+def spin_on_a_clip(request: ClipRequest) -> ClipReply:
+    """The same, of a clip."""
+    return spin(request)
 
 
 def slow(request: Request) -> Reply:
