@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from trivium.cli import app
 from trivium.commands.shards_pictures import half_blocks
-from trivium.data.patches import PictureRules
+from trivium.data.patches import PictureRules, VideoRules
 from trivium.data.records import Document, Image, Meta, Text, finish, source_id
 from trivium.data.shards import Manifest, ShardSet, write_set
 from trivium.data.stage import Drop
@@ -131,12 +131,14 @@ def test_train_show_encode_and_tokenize(folder, tmp_path):
     pieces = facts("tokenizer", "encode", tmp_path / "tok", "the [EOS] words")["pieces"]
     assert "".join(pieces) == "the [EOS] words"
     arguments = ["--tokenizer", tmp_path / "tok", "--out", tmp_path / "out", "--buckets", "64,1k", "--patch-limit", 16]
+    arguments += ["--video-fps", 2, "--frame-patches", 64]
     CliRunner().invoke(
         app, ["shards", "tokenize", str(folder), *map(str, arguments), "--json", "--", "--direct_num_workers=1"]
     )
     manifest = ShardSet.open(tmp_path / "out" / "words").manifest
     assert manifest.tokenizer == made["digest"]
-    assert manifest.pictures == PictureRules(patch_limit=16).digest()
+    video = VideoRules(fps=2.0, frame_patches=64)
+    assert manifest.pictures == PictureRules(patch_limit=16, video=video).digest()
     assert {shard.bucket for shard in manifest.shards} == {"64", "1k"}
 
 

@@ -132,6 +132,10 @@ def tokenize(
     buckets: Annotated[str, typer.Option("--buckets", help="Bounds in tokens, rising.")] = "8k,64k,256k,1m",
     patch_limit: Annotated[int, typer.Option("--patch-limit", help="Patches a picture, at most.")] = 65536,
     side_limit: Annotated[int, typer.Option("--side-limit", help="Patches a side of a picture, at most.")] = 512,
+    video_fps: Annotated[float, typer.Option("--video-fps", help="Frames a second of a clip, at most.")] = 8.0,
+    video_frames: Annotated[int, typer.Option("--video-frames", help="Frames of a clip, at most.")] = 2560,
+    frame_patches: Annotated[int, typer.Option("--frame-patches", help="Patches a frame, at most.")] = 16384,
+    video_patches: Annotated[int, typer.Option("--video-patches", help="Patches a clip, at most.")] = 655360,
     target_bytes: Annotated[int, typer.Option("--target-bytes", min=1, help="Bytes a shard, about.")] = 256 << 20,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show Beam's own log.")] = False,
     as_json: AsJson = False,
@@ -145,8 +149,9 @@ def tokenize(
     from trivium.data.shards.summary import below, find_sets, summarize
     from trivium.pipelines.beam import parse_options, quiet
 
-    limits = {"patch_limit": patch_limit, "side_limit": side_limit}
-    rules = from_mapping(limits, PictureRules, name="--patch-limit, --side-limit")
+    clips = {"fps": video_fps, "frames": video_frames, "frame_patches": frame_patches, "patches": video_patches}
+    limits = {"patch_limit": patch_limit, "side_limit": side_limit, "video": clips}
+    rules = from_mapping(limits, PictureRules, name="--patch-limit, --side-limit, --video-…, --frame-patches")
     bounds = parse_buckets(buckets)
     options = parse_options(beam or [], verbose=verbose)
     with quiet(verbose):

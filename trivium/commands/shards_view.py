@@ -16,7 +16,7 @@ from rich.tree import Tree
 
 from trivium.commands.shards_pictures import picture
 from trivium.console import printable, size
-from trivium.data.records import Document, Evidence, Image, Text
+from trivium.data.records import Document, Evidence, Image, Text, Video
 from trivium.data.shards.diff import KINDS, Change, Difference
 from trivium.data.shards.manifest import Manifest
 from trivium.data.shards.takedown import Dropped
@@ -90,7 +90,11 @@ def record_view(facts: dict[str, Any], document: Document, media: Mapping[str, b
             parts.append(Panel(RichText(printable(segment.text)), title=title, title_align="left"))
         else:
             name = f"{segment.media}  {segment.width} × {segment.height}  {segment.mime}"
-            shown: RenderableType = RichText("(a terminal with colours shows it; --save DIR writes it)", style="dim")
+            how = "a terminal with colours shows it"
+            if isinstance(segment, Video):
+                name += f"  {segment.frames:,} frames, {segment.fps:.4g} a second"
+                how = "`trivium shards gallery` shows its frames"
+            shown: RenderableType = RichText(f"({how}; --save DIR writes it)", style="dim")
             drawn = False
             if width and isinstance(segment, Image):
                 shown, drawn = picture(media[segment.media], width - 4)
