@@ -18,7 +18,11 @@ from trivium.errors import ConfigError, InputError
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of every configuration: frozen, unknown keys refused; both hold for subclasses without saying so again."""
+    """Base of every configuration: frozen, unknown keys refused; both hold for subclasses without saying so again.
+
+    A ValueError of `__post_init__` begins with the key that it is about, as seen from its struct (`rows is 0; …`,
+    `stages[1].kind: …`), so that the message can name that key's line; at the file's top level there is no other.
+    """
 
 
 S = TypeVar("S")
@@ -58,18 +62,34 @@ def from_mapping(
     try:
         return msgspec.convert(raw, kind, strict=True)
     except msgspec.ValidationError as error:
-        message = str(error)
-    from trivium.data.config_errors import explain
+        message, ours = str(error), isinstance(error.__cause__, ValueError)
+    from trivium.data.config_errors import explain, pointed_at
 
     keys, what = explain(message, raw, kind)
+    place = keys
+    if ours:
+        keys, place, what = pointed_at(what, keys, raw, kind)
+    where = _where(name, node, place, overrides)
     dotted = ".".join(str(key) for key in keys)
+    head = dotted or ("" if place else "top level")
+    raise ConfigError(f"{where}: {head}: {what}" if head else f"{where}: {what}")
+
+
+def locate(path: Path, keys: Sequence[str | int], *, overrides: Sequence[str] = ()) -> str:
+    """`FILE:LINE` of a key in a file that was read before, or the override that gave it."""
+    _, node = read_yaml(path.read_text(encoding="utf-8-sig"), str(path))
+    return _where(str(path), node, keys, overrides)
+
+
+def _where(name: str, node: yaml.Node | None, keys: Sequence[str | int], overrides: Sequence[str]) -> str:
     line = line_of(node, keys)
     where = name if line is None else f"{name}:{line}"
+    dotted = ".".join(str(key) for key in keys)
     for override in overrides:
         key = override.partition("=")[0]
         if dotted == key or dotted.startswith(key + "."):
             where = f"--set {override}"
-    raise ConfigError(f"{where}: {dotted or 'top level'}: {what}")
+    return where
 
 
 def to_mapping(config: msgspec.Struct) -> dict[str, Any]:

@@ -17,6 +17,7 @@ _PATH = re.compile(r" - at (?:`key` in )?`\$(?P<path>[^`]*)`$")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
 _VALUE = re.compile(r"Invalid (?:enum )?value '?(?P<name>.*?)'?$")
+_OWN = re.compile(r"(?P<path>[a-z_]\w*(?:\.[^\s.:;,\[\]]+|\[\d+\])*)(?P<end>: |[ ,;])")  # how our own messages begin
 _FOUND_LENGTH = 80  # characters of a wrong value that a message repeats
 
 
@@ -39,6 +40,21 @@ def explain(message: str, raw: Any, kind: Any) -> tuple[list[str | int], str]:
         return keys, _plain(what)
     shown = repr(found)
     return keys, f"{_plain(what)}, found {shown if len(shown) <= _FOUND_LENGTH else shown[:_FOUND_LENGTH] + '…'}"
+
+
+def pointed_at(what: str, keys: list[str | int], raw: Any, kind: Any) -> tuple[list[str | int], list[str | int], str]:
+    """Of a message that a struct's own check made: the keys to name, those whose line is meant, what to say.
+
+    `stages[0].kind: no such` names the whole path; `rows is 0` keeps its words and only finds the line.
+    """
+    match = _OWN.match(what)
+    if not match:
+        return keys, keys, what
+    own = [int(index) if index else name for name, index in _STEP.findall(f".{match['path']}")]
+    if own[0] not in _fields(kind, raw, keys):
+        return keys, keys, what
+    place = [*keys, *own]
+    return (place, place, what[match.end() :]) if match["end"] == ": " else (keys, place, what)
 
 
 def _plain(what: str) -> str:

@@ -4,8 +4,9 @@ A stage is a plain object without Beam: `open` once a worker, then `process` for
 pure function of the item and its configuration, so that any runner and any order of arrival give the same records.
 """
 
+import enum
 from collections.abc import Iterator
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
@@ -92,8 +93,31 @@ class Stage(Protocol):
     def process(self, item: Item) -> Iterator[Outcome]: ...
 
 
+class Content(enum.StrEnum):
+    """What an item holds, as far as the order of stages depends on it; the value is what messages call it."""
+
+    HTML = "HTML pages"
+    SVG = "SVG files"
+    TEXT = "text documents"
+    SVG_CODE = "documents of SVG code"
+    SVG_PAIRS = "documents of a picture and its code"
+    LONG_ROWS = "rows of long_context"
+    RECORDS = "records of a shard set"  # whatever they hold
+
+
+DOCUMENTS = frozenset(Content) - {Content.HTML, Content.SVG}
+
+
 class StageConfig(Strict, kw_only=True, tag_field="kind"):
-    """Base of the stages' parameters in a recipe; a stage's own `Config` adds `tag=` and its fields."""
+    """Base of the stages' parameters in a recipe; a stage's own `Config` adds `tag=` and its fields.
+
+    `TAKES` and `GIVES` (None: what it took) let a recipe's order be judged before anything runs, `SCORES` are those
+    that the stage writes.
+    """
+
+    TAKES: ClassVar[frozenset[Content]] = DOCUMENTS
+    GIVES: ClassVar[Content | None] = None
+    SCORES: ClassVar[tuple[str, ...]] = ()
 
     def build(self) -> Stage:
         """The stage that these parameters make, not yet opened."""

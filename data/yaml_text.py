@@ -5,6 +5,7 @@ they look like, so scalars are resolved by version 1.2 here, for reading and for
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -85,7 +86,7 @@ def write_yaml(value: Any) -> str:
     return text
 
 
-def line_of(node: yaml.Node | None, keys: list[str | int]) -> int | None:
+def line_of(node: yaml.Node | None, keys: Sequence[str | int]) -> int | None:
     """The 1-based line of the deepest of `keys` that exists in the file; None when not even the first does."""
     line: int | None = None
     for key in keys:

@@ -8,6 +8,7 @@ ends the job within a second.
 
 import contextlib
 import difflib
+import importlib
 import io
 import logging
 import os
@@ -95,7 +96,11 @@ def parse_options(flags: Sequence[str], *, verbose: bool = False) -> BeamOptions
             "PortableRunner, FlinkRunner, SparkRunner or DataflowRunner"
         )
     embedded = short.lower() in ("fnapirunner", "fnapi")
+    if not embedded:
+        _check_runner(runner)
     workers = int(known.get("direct_num_workers") or 0)
+    if workers < 0:
+        raise UsageError(f"--direct_num_workers={workers}: give 1 or more, or 0 for all cores")
     mode = str(known.get("direct_running_mode") or "in_memory")
     if mode not in _MODES:
         raise UsageError(f"--direct_running_mode={mode}: expected one of {', '.join(_MODES)}")
@@ -106,6 +111,26 @@ def parse_options(flags: Sequence[str], *, verbose: bool = False) -> BeamOptions
         mode=mode,
         verbose=verbose,
     )
+
+
+def _check_runner(runner: str) -> None:
+    """Raises UsageError for a name that Beam does not know, or `package.module.Class` that can't be imported."""
+    from apache_beam.options.pipeline_options import StandardOptions
+
+    paths = {path.rpartition(".")[2]: path for path in StandardOptions.ALL_KNOWN_RUNNERS}
+    known = ", ".join(sorted(name for name in paths if name.lower() not in _REFUSED and "Test" not in name))
+    by_word = {name.lower().removesuffix("runner"): path for name, path in paths.items()}
+    path = runner if "." in runner else by_word.get(runner.lower().removesuffix("runner"))
+    if path is None:
+        raise UsageError(f"Beam has no runner {runner!r}; known: {known}, or package.module.Class")
+    module, _, name = path.rpartition(".")
+    try:
+        getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise UsageError(
+            f"--runner={runner} can't be used here ({error}); known: {known}; some need more of Beam, such as "
+            "apache-beam[gcp]"
+        ) from None
 
 
 def _parse(flags: Sequence[str]) -> tuple[dict[str, Any], list[str]]:

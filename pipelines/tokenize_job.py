@@ -44,9 +44,11 @@ from trivium.data.shards.storage import write_whole
 from trivium.data.shards.takedown import refuse_return
 from trivium.data.stage import Drop
 from trivium.data.tokenizers import Tokenizer, tokenize_document
-from trivium.errors import BuildError, DigestError, InputError, UsageError
+from trivium.errors import BuildError, DigestError, InputError
 from trivium.pipelines.beam import NAMESPACE, BeamOptions, run_job
 from trivium.pipelines.corpora.linefiles import spread
+from trivium.pipelines.corpora.output import refuse_inside
+from trivium.pipelines.corpora.shards import local_paths
 
 STAGE, VERSION = "tokenize", 1
 WORK = ".tokenize"
@@ -107,10 +109,9 @@ def tokenize_set(
 ) -> Manifest:
     """Tokenises one set into `out` and returns its manifest; records longer than the last bucket become rejects.
 
-    Raises InputError, ShardError, UsageError (out inside the input), BuildError.
+    Raises InputError, ShardError, UsageError (out and input lie in each other), BuildError.
     """
-    if out.resolve() == source.resolve() or source.resolve() in out.resolve().parents:
-        raise UsageError(f"--out {out} is inside the input {source}; give a folder of its own")
+    refuse_inside(out, "the job", local_paths([str(source)]))
     shards = ShardSet.open(source)
     refuse_return(out, shards.manifest)
     engine = Tokenizer.load(tokenizer)

@@ -15,7 +15,7 @@ from trivium.data.longcontext.scene import UnreadableError
 from trivium.data.longcontext.solve import AmbiguousError, answers
 from trivium.data.longcontext.wording import Wording, load_wording
 from trivium.data.records import Document, Step
-from trivium.data.stage import Draft, Item, Outcome, StageConfig, refuse, touched
+from trivium.data.stage import Content, Draft, Item, Outcome, StageConfig, refuse, touched
 
 
 class LongVerify:
@@ -26,6 +26,8 @@ class LongVerify:
 
     class Config(StageConfig, kw_only=True, tag="long_verify"):
         """`sample`: the share of rows that are read, chosen by a hash of their source id. `wording`: the rows' own."""
+
+        TAKES = frozenset({Content.LONG_ROWS, Content.RECORDS})
 
         sample: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
         wording: Wording | None = None

@@ -17,7 +17,7 @@ from msgspec import Meta
 from trivium.data.config import digest
 from trivium.data.guard import Guard, Limits
 from trivium.data.records import Document, Image, Segment, Step, Text
-from trivium.data.stage import Draft, Drop, Item, Outcome, Raw, StageConfig, refuse, touched
+from trivium.data.stage import Content, Draft, Drop, Item, Outcome, Raw, StageConfig, refuse, touched
 from trivium.data.svg.policy import SvgPolicy, SvgRefusedError
 from trivium.data.svg.requests import TASK, Picture, request_for
 from trivium.data.svg.sanitise import sanitise
@@ -35,6 +35,10 @@ class SvgSanitize:
     version = 1
 
     class Config(StageConfig, kw_only=True, tag="svg_sanitize"):
+        TAKES = frozenset({Content.SVG})
+        GIVES = Content.SVG_CODE
+        SCORES = ("elements",)
+
         policy: SvgPolicy = SvgPolicy()
         max_chars: Annotated[int, Meta(ge=1)] = 1 << 20  # of canonical code
 
@@ -79,6 +83,10 @@ class SvgRender:
 
     class Config(StageConfig, kw_only=True, tag="svg_render"):
         """`pixels`: the longer side. `max_difference`: mean grey levels (0 to 255) by which the engines may differ."""
+
+        TAKES = frozenset({Content.SVG_CODE, Content.RECORDS})
+        GIVES = Content.SVG_PAIRS
+        SCORES = ("ink", "difference")
 
         pixels: Annotated[int, Meta(ge=14, le=4096)] = 224
         background: tuple[int, int, int] = (255, 255, 255)

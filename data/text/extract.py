@@ -7,12 +7,14 @@ page of 50,000 nested elements). The result is a pure function of the bytes.
 import hashlib
 import re
 from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from trivium.data.config import digest
 from trivium.data.records import Document, Step, Text
-from trivium.data.stage import Draft, Drop, Item, Outcome, Raw, StageConfig, refuse
+from trivium.data.stage import Content, Draft, Drop, Item, Outcome, Raw, StageConfig, refuse
 from trivium.data.text.charset import decode_page
 from trivium.data.text.depth import nesting_bound
 
@@ -33,8 +35,11 @@ class ExtractHtml:
     class Config(StageConfig, kw_only=True, tag="extract_html"):
         """`skip` are CSS selectors left out beside what the library itself takes for boilerplate."""
 
-        max_bytes: int = 4 << 20
-        max_depth: int = 1500
+        TAKES = frozenset({Content.HTML})
+        GIVES = Content.TEXT
+
+        max_bytes: Annotated[int, Meta(ge=1)] = 4 << 20
+        max_depth: Annotated[int, Meta(ge=1)] = 1500
         skip: tuple[str, ...] = ("a.headerlink", "a.indexlink")
 
         def build(self) -> "ExtractHtml":

@@ -49,6 +49,8 @@ class Heuristics:
     version = 1
 
     class Config(StageConfig, kw_only=True, tag="heuristics"):
+        SCORES = SCORES
+
         policy: tuple[Rule, ...] = POLICY
 
         def build(self) -> "Heuristics":

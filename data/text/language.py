@@ -6,7 +6,7 @@ The model (CC-BY-SA-3.0, Joulin et al. 2016) is read from the installed package;
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -60,9 +60,11 @@ class Language:
     class Config(StageConfig, kw_only=True, tag="language"):
         """`keep` empty keeps every language; `sample` is how many characters from the beginning are looked at."""
 
+        SCORES = ("language",)
+
         keep: tuple[str, ...] = ()
         min_score: float = 0.65  # FineWeb's threshold for English
-        sample: int = 4000
+        sample: Annotated[int, msgspec.Meta(ge=1)] = 4000
 
         def __post_init__(self) -> None:
             if not 0.0 <= self.min_score <= 1.0:

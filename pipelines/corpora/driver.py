@@ -21,7 +21,7 @@ from trivium.data.shards import FunnelStage, Manifest, tally, write_manifest, wr
 from trivium.data.stage import Drop, StageConfig
 from trivium.errors import BuildError
 from trivium.pipelines.beam import BeamOptions, run_job
-from trivium.pipelines.corpora.output import claimed, swap
+from trivium.pipelines.corpora.output import claimed, refuse_inside, swap
 from trivium.pipelines.corpora.recipe import Recipe
 from trivium.pipelines.corpora.sources import READ, Source
 from trivium.pipelines.corpora.spool import decode_ref, lines_of
@@ -87,10 +87,11 @@ def build(
     """Builds the corpus into `out` and returns its manifest; `base` is the folder of the recipe's relative paths.
 
     `shuffle_seed` reads the inputs in a shuffled order, which must not change a byte. Raises InputError (an input is
-    missing), UsageError (`out` is not ours), BuildError (a job failed, a limit was passed).
+    missing), UsageError (`out` is not ours, or lies in an input), BuildError (a job failed, a limit was passed).
     """
     for source in recipe.sources:
         source.check(base)
+        refuse_inside(out, f"source {source.name!r}", source.reads(base))
     places = [msgspec.json.encode((source.name, place)) for source in recipe.sources for place in source.places(base)]
     if shuffle_seed is not None:
         random.Random(shuffle_seed).shuffle(places)

@@ -24,9 +24,9 @@ from trivium.data.longcontext.wording import Wording, load_wording
 from trivium.data.patches import PictureRules
 from trivium.data.records import Document, Lineage, Meta, Step, source_id
 from trivium.data.shards import ShardSet
-from trivium.data.stage import Draft, Outcome
+from trivium.data.stage import Content, Draft, Outcome
 from trivium.errors import InputError, ShardError
-from trivium.pipelines.corpora.shards import TOKENS, check_set, open_set, set_path
+from trivium.pipelines.corpora.shards import TOKENS, check_set, local_paths, open_set, set_path
 from trivium.pipelines.corpora.sources import Place, Source
 
 NAME, VERSION = "long_context", 1
@@ -46,6 +46,8 @@ class LongContext(Source, kw_only=True, tag="long_context"):
     `held_out` is the schedule's rule: documents that it keeps from training stand in no row.
     """
 
+    GIVES = Content.LONG_ROWS
+
     path: str = ""
     license: str = ""  # of a row: those of its documents
     sets: tuple[PoolSet, ...]
@@ -62,6 +64,9 @@ class LongContext(Source, kw_only=True, tag="long_context"):
         names = [one.name for one in self.sets]
         if not names or len(set(names)) < len(names):
             raise ValueError(f"sets holds the names {names}; give at least one set, and each a name of its own")
+
+    def reads(self, base: Path) -> tuple[Path, ...]:
+        return local_paths(set_path(one.path, base) for one in self.sets)
 
     def check(self, base: Path) -> None:
         for one in self.sets:

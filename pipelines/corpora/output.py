@@ -10,7 +10,7 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -82,6 +82,23 @@ def refuse_foreign(out: Path, corpus: str) -> None:
         raise UsageError(f"--out {out}: holds shards without a manifest and no mark of a build; {cure}")
     elif owner is not None and owner.corpus != corpus:
         raise UsageError(f"--out {out}: holds an unfinished build of {owner.corpus!r}, not of {corpus!r}; {cure}")
+
+
+def refuse_inside(out: Path, reader: str, inputs: Iterable[Path]) -> None:
+    """Raises UsageError when `out` and an input lie in each other: the next run would read what this one wrote."""
+    target = out.resolve()
+    for place in inputs:
+        there = place.resolve()
+        if target == there or there in target.parents:
+            raise UsageError(
+                f"--out {out}: lies in what {reader} reads ({place}), so the next run would read its own output; "
+                "give a folder elsewhere"
+            )
+        if target in there.parents:
+            raise UsageError(
+                f"--out {out}: holds what {reader} reads ({place}), and what is there is replaced; give a folder "
+                "elsewhere"
+            )
 
 
 def swap(new: Path, out: Path) -> None:

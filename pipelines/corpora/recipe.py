@@ -6,10 +6,11 @@ A new kind of source or stage is one class with a `tag` and one name in the unio
 import os
 import re
 from pathlib import Path
+from typing import Annotated, get_args
 
 import msgspec
 
-from trivium.data.config import Strict, load_yaml
+from trivium.data.config import Strict, load_yaml, locate
 from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.near import NearDedup
 from trivium.data.longcontext.clean.stage import LongClean
@@ -18,7 +19,9 @@ from trivium.data.svg.pairs import SvgRender, SvgSanitize
 from trivium.data.text.extract import ExtractHtml
 from trivium.data.text.heuristics import Heuristics
 from trivium.data.text.language import Language
+from trivium.errors import InputError
 from trivium.pipelines.corpora.longcontext import LongContext
+from trivium.pipelines.corpora.order import check_order
 from trivium.pipelines.corpora.shards import Shards
 from trivium.pipelines.corpora.sources import READ, HtmlFolder
 from trivium.pipelines.corpora.svg import SvgDrawings, SvgFolder
@@ -39,11 +42,13 @@ _NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
 class ShardRules(Strict, kw_only=True):
     """`target_bytes` is the size that a shard aims at; 256 MiB suits object stores."""
 
-    target_bytes: int = 256 << 20
+    target_bytes: Annotated[int, msgspec.Meta(ge=1)] = 256 << 20
 
 
 class Recipe(Strict, kw_only=True):
-    """One corpus. `error_budget` is the share of items that may end as errors (damaged input, crashed stage)."""
+    """One corpus. `domain` is one word, any, for people to group corpora by. `error_budget` is the share of items that
+    may end as errors (damaged input, crashed stage).
+    """
 
     version: int
     corpus: str
@@ -56,16 +61,20 @@ class Recipe(Strict, kw_only=True):
     def __post_init__(self) -> None:
         if self.version != 1:
             raise ValueError(f"version is {self.version}; this code reads recipes of version 1")
-        if not _NAME.fullmatch(self.corpus):
-            raise ValueError(f"corpus {self.corpus!r}: use lower-case letters, digits, - and _")
+        for key in ("corpus", "domain"):
+            value = getattr(self, key)
+            if not _NAME.fullmatch(value):
+                raise ValueError(f"{key}: {value!r} is no name; use lower-case letters, digits, - and _")
         if not self.sources:
             raise ValueError("sources is empty; name at least one")
         names = [source.name for source in self.sources]
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise ValueError(f"two sources are named {repeated[0]!r}; ids are made from names, so each needs its own")
-        if not self.stages or isinstance(self.stages[0], ExactDedup | NearDedup):
-            raise ValueError("stages must begin with one that makes documents, such as extract_html")
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise ValueError(
+                    f"sources[{index}].name: two sources are named {name!r}; ids are made from names, so each needs "
+                    "its own"
+                )
+        check_order(self.sources, self.stages, get_args(StageKind), get_args(SourceConfig))
         if not 0.0 <= self.error_budget <= 1.0:
             raise ValueError(f"error_budget is {self.error_budget}; give a share of all items between 0 and 1")
 
@@ -84,9 +93,14 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
 
     A path in the file is relative to the file, a path in `overrides` to the working directory.
     """
-    recipe = load_yaml(path, Recipe, overrides=[_rebased(override, path.parent) for override in overrides])
-    for source in recipe.sources:
-        source.check(path.parent)
+    overrides = tuple(_rebased(override, path.parent) for override in overrides)
+    recipe = load_yaml(path, Recipe, overrides=overrides)
+    for index, source in enumerate(recipe.sources):
+        try:
+            source.check(path.parent)
+        except InputError as error:
+            where = locate(path, ("sources", index, "path"), overrides=overrides)
+            raise InputError(f"{where}: {error}") from None
     return recipe
 
 

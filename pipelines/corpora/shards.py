@@ -4,7 +4,7 @@ Odd: a record keeps its source, address, licence and lineage, so what is known a
 go on with it; corpus and domain become the recipe's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import msgspec
 
 from trivium.data.records import Step
 from trivium.data.shards import ShardSet, read_manifest
-from trivium.data.stage import Draft, Drop, Outcome, touched
+from trivium.data.stage import Content, Draft, Drop, Outcome, touched
 from trivium.errors import InputError, ShardError
 from trivium.pipelines.corpora.sources import Place, Source
 
@@ -23,6 +23,11 @@ _OPEN = 8  # sets that a worker keeps open
 def set_path(path: str, base: Path) -> str:
     """Where a recipe's set lies: an address as it is, a path relative to the recipe's folder."""
     return path if "://" in path else str((base / Path(path).expanduser()).absolute())
+
+
+def local_paths(paths: Iterable[str]) -> tuple[Path, ...]:
+    """Those that are no addresses."""
+    return tuple(Path(path) for path in paths if "://" not in path)
 
 
 def check_set(source: str, path: str) -> None:
@@ -48,7 +53,12 @@ def _opened(path: str, digest: str) -> ShardSet:
 class Shards(Source, kw_only=True, tag="shards"):
     """The records of the shard set at `path` (a folder, or an address such as s3://…); their tokens are left behind."""
 
+    GIVES = Content.RECORDS
+
     license: str = ""  # each record has its own
+
+    def reads(self, base: Path) -> tuple[Path, ...]:
+        return local_paths([set_path(self.path, base)])
 
     def check(self, base: Path) -> None:
         check_set(self.name, set_path(self.path, base))

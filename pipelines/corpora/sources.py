@@ -7,12 +7,13 @@ bytes inside a worker. Only places travel through Beam's shuffle, never bytes.
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, ClassVar
 
 import msgspec
 
 from trivium.data.config import Strict
 from trivium.data.records import source_id
-from trivium.data.stage import Drop, Raw
+from trivium.data.stage import Content, Drop, Raw
 from trivium.errors import InputError
 
 READ = "read"  # the stage name of drops that a reader makes
@@ -27,10 +28,12 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(Strict, kw_only=True, tag_field="kind"):
-    """Fields and behaviour that every source has; a kind adds its own fields, `places` and `read`.
+    """Fields and behaviour that every source has; a kind adds its own fields, `GIVES`, `places` and `read`.
 
     `path` is relative to the recipe's folder; `inputs` names the entry of examples/inputs.yaml that brings it.
     """
+
+    GIVES: ClassVar[Content]
 
     name: str
     path: str
@@ -40,6 +43,10 @@ class Source(Strict, kw_only=True, tag_field="kind"):
 
     def root(self, base: Path) -> Path:
         return (base / Path(self.path).expanduser()).absolute()
+
+    def reads(self, base: Path) -> tuple[Path, ...]:
+        """The local files and folders that the source reads: no place for what a build writes."""
+        return (self.root(base),)
 
     def check(self, base: Path) -> None:
         """Raises InputError before any work when the input is not there."""
@@ -83,7 +90,7 @@ class Folder(Source, kw_only=True):
     """Base of sources that read each matching file below a folder as one item."""
 
     suffixes: tuple[str, ...]
-    max_bytes: int = 8 << 20
+    max_bytes: Annotated[int, msgspec.Meta(ge=1)] = 8 << 20
     mime: str = "application/octet-stream"
 
     def places(self, base: Path) -> Iterator[Place]:
@@ -140,6 +147,8 @@ def list_files(root: Path, suffixes: tuple[str, ...]) -> list[str]:
 
 class HtmlFolder(Folder, kw_only=True, tag="html_folder"):
     """HTML pages below a folder, as a website's mirror or a documentation package lays them."""
+
+    GIVES = Content.HTML
 
     suffixes: tuple[str, ...] = (".html", ".htm", ".xhtml")
     mime: str = "text/html"

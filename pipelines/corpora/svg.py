@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from trivium.data.stage import Drop, Raw
+from trivium.data.stage import Content, Drop, Raw
 from trivium.data.svg.drawings import DrawingRules, draw
 from trivium.pipelines.corpora.sources import Folder, Place, Source
 
@@ -17,12 +17,16 @@ _CHUNK = 256  # drawings that travel as one place
 class SvgFolder(Folder, kw_only=True, tag="svg_folder"):
     """SVG files below a folder, gzipped ones too."""
 
+    GIVES = Content.SVG
+
     suffixes: tuple[str, ...] = (".svg", ".svgz")
     mime: str = "image/svg+xml"
 
 
 class SvgDrawings(Source, kw_only=True, tag="svg_drawings"):
     """`count` drawings that the generator makes from `seed`; no file is read."""
+
+    GIVES = Content.SVG
 
     path: str = ""
     license: str = "CC0-1.0"
@@ -32,6 +36,9 @@ class SvgDrawings(Source, kw_only=True, tag="svg_drawings"):
 
     def check(self, base: Path) -> None:
         pass
+
+    def reads(self, base: Path) -> tuple[Path, ...]:
+        return ()
 
     def places(self, base: Path) -> Iterator[Place]:
         for first in range(0, self.count, _CHUNK):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from trivium.data.stage import Drop, Raw
+from trivium.data.stage import Content, Drop, Raw
 from trivium.errors import InputError
 from trivium.pipelines.corpora.sources import Place, Source, list_files
 
@@ -26,6 +26,8 @@ _RESYNCS = 100  # damaged stretches a file may have before the rest is given up
 
 class Warc(Source, kw_only=True, tag="warc"):
     """HTML responses of the WARC files below `path` (or of that one file); an address is URL, file and offset."""
+
+    GIVES = Content.HTML
 
     suffixes: tuple[str, ...] = (".warc", ".warc.gz", ".warc.zst")
     max_bytes: int = 8 << 20  # of a decoded page

@@ -96,6 +96,43 @@ def test_the_nearest_name_is_of_the_struct_at_that_path() -> None:
     assert wrong("stages:\n- {kind: shuffle, windows: 3}\n").endswith("did you mean 'window'?")
 
 
+class Checked(Strict):
+    rows: int = 1
+    weights: dict[str, float] = {}
+
+    def __post_init__(self) -> None:
+        for name, weight in self.weights.items():
+            if weight < 0:
+                raise ValueError(f"weights.{name} is {weight:g}; give 0 or more")
+        if self.rows < 1:
+            raise ValueError(f"rows is {self.rows}; give 1 or more")
+
+
+class Plan(Strict):
+    stages: tuple[Checked, ...] = ()
+    most: int = 9
+
+    def __post_init__(self) -> None:
+        for index, stage in enumerate(self.stages):
+            if stage.rows > self.most:
+                raise ValueError(f"stages[{index}].rows: {stage.rows} is more than {self.most}")
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "message"),
+    [
+        ("stages:\n- weights: {}\n  rows: 0\n", (), "p.yaml:3: stages.0: rows is 0; give 1 or more"),
+        ("stages:\n- rows: 1\n  weights:\n    a: 1\n    b: -1\n", (), "p.yaml:5: stages.0: weights.b is -1; give 0"),
+        ("stages:\n- rows: 1\n- rows: 10\n", (), "p.yaml:3: stages.1.rows: 10 is more than 9"),
+        ("stages:\n- rows: 1\n", ("stages.0.rows=0",), "--set stages.0.rows=0: stages.0: rows is 0; give 1 or more"),
+    ],
+)
+def test_what_a_struct_itself_refuses_is_found_at_its_line(text: str, overrides: Any, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_yaml(text, Plan, name="p.yaml", overrides=overrides)
+    assert str(caught.value).startswith(message)
+
+
 def test_the_key_of_a_free_mapping_is_named() -> None:
     text = "sources:\n  good: {kind: shuffle}\n  bad:\n    kind: shuffle\n    window: x\n"
     assert wrong(text).startswith("job.yaml:5: sources.bad.window: expected `int`")

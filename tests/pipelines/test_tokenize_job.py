@@ -216,7 +216,7 @@ def test_what_was_taken_out_does_not_come_back(source, tokenized, tmp_path):
 
 
 def test_wrong_places_are_refused(source, tmp_path):
-    with pytest.raises(UsageError, match="inside the input"):
+    with pytest.raises(UsageError, match="lies in what the job reads"):
         tokenize(source, source / "set" / "out")
     with pytest.raises(InputError, match="can't be read"):
         tokenize_set(

@@ -155,7 +155,10 @@ def tokenize(
     bounds = parse_buckets(buckets)
     options = parse_options(beam or [], verbose=verbose)
     with quiet(verbose):
+        from trivium.pipelines.corpora.output import refuse_inside
+        from trivium.pipelines.corpora.shards import local_paths
         from trivium.pipelines.tokenize_job import tokenize_set
+    refuse_inside(target, "this command", local_paths([source]))  # which looks for sets in all of IN
     done: list[dict[str, Any]] = []
     lost: list[str] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

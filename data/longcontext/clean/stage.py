@@ -44,6 +44,8 @@ class LongClean:
     version = 1
 
     class Config(StageConfig, kw_only=True, tag="long_clean"):
+        SCORES = tuple(MEASURES)
+
         policy: tuple[CleanLimit, ...] = POLICY
 
         def build(self) -> "LongClean":

@@ -55,13 +55,21 @@ def test_facts_as_json_are_the_manifest(built, recipe_file, tmp_path):
         (("--set", "sources.0.path=nowhere"), "trivium inputs fetch"),
         (("--", "--direct_worker=2"), "Beam has no option --direct_worker"),
         (("--", "--runner=DirectRunner"), "is refused"),
+        (("--", "--runner=Nope"), "Beam has no runner 'Nope'; known: DataflowRunner, FlinkRunner, FnApiRunner"),
+        (("--set", "stages=[{kind: language}]"), "put extract_html before it"),
+        (("--out", "{inputs}/faq/out"), "lies in what source 'faq' reads"),
+        (("--out", "{inputs}"), "holds what source 'faq' reads"),
     ],
 )
 def test_wrong_usage_is_refused_before_any_work(recipe_file, tmp_path, arguments, message):
-    run = trivium_build(recipe_file, "--out", tmp_path / "out", *arguments)
+    inputs = recipe_file.parent / "inputs"
+    before = sums(inputs)
+    named = [argument.replace("{inputs}", str(inputs)) for argument in arguments]
+    run = trivium_build(recipe_file, "--out", tmp_path / "out", *named)
     assert run.returncode == 2
     assert message in one_screen(run)
     assert not (tmp_path / "out").exists()
+    assert sums(inputs) == before
 
 
 def test_a_folder_of_someone_else_is_refused(recipe_file, tmp_path):

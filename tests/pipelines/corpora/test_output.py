@@ -5,7 +5,7 @@ import pytest
 from trivium.data.shards import Manifest, write_manifest
 from trivium.data.shards.manifest import Takedown
 from trivium.errors import BuildError, UsageError
-from trivium.pipelines.corpora.output import claimed, refuse_foreign, swap
+from trivium.pipelines.corpora.output import claimed, refuse_foreign, refuse_inside, swap
 
 
 def finished(folder, corpus="a", shards=("a-all-00000",), **more):
@@ -117,6 +117,18 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "out").write_text("x")
     with pytest.raises(UsageError, match="a file"):
         refuse_foreign(tmp_path / "out", "a")
+
+
+def test_an_output_may_not_lie_in_an_input_nor_hold_one_also_through_a_link(tmp_path):
+    pages = tmp_path / "pages"
+    (pages / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(pages / "deep")
+    for out in (pages, pages / "out", tmp_path / "link/out"):
+        with pytest.raises(UsageError, match="lies in what the recipe reads"):
+            refuse_inside(out, "the recipe", [pages])
+    with pytest.raises(UsageError, match="holds what the recipe reads"):
+        refuse_inside(tmp_path, "the recipe", [pages])
+    refuse_inside(tmp_path / "pages-out", "the recipe", [pages])
 
 
 def test_the_swap_replaces_the_whole_set(tmp_path):

@@ -1,13 +1,15 @@
 """Recipes: the shipped one as golden text, and what a wrong one says."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from trivium.data.config import dump_yaml
+from trivium.data.stage import Content
 from trivium.errors import ConfigError, InputError
 from trivium.pipelines.corpora.driver import cut
-from trivium.pipelines.corpora.recipe import load_recipe
+from trivium.pipelines.corpora.recipe import SourceConfig, StageKind, load_recipe
 
 ROOT = Path(__file__).parents[3]
 RECIPE = ROOT / "recipes/corpora/web-docs.yaml"
@@ -30,8 +32,11 @@ def test_the_resolved_recipe_is_the_golden_text():
         ("stages.4.engine=md5", "engine"),
         ("stages.4.max_source_loss=0", "max_source_loss"),
         ("stages.3.max_source_loss=2", "max_source_loss"),
-        ("stages=[{kind: exact_dedup}]", "stages must begin"),
+        ("stages=[]", "stages is empty"),
         ("sources=[]", "sources is empty"),
+        ("sources.0.max_bytes=0", ">= 1"),
+        ("shards.target_bytes=0", "target_bytes: expected `int` >= 1"),
+        ("domain=My pages", "domain: 'My pages' is no name"),
         ("sources.1.name=python-docs", "two sources are named 'python-docs'"),
         ("sources.0.licence=x", "did you mean 'license'"),
         ("corpus=Web Docs", "corpus"),
@@ -43,6 +48,71 @@ def test_a_wrong_recipe_names_the_key_and_the_cure(override, message):
     with pytest.raises(ConfigError, match=message) as caught:
         load_recipe(RECIPE, (override,))
     assert caught.value.exit_code == 2
+
+
+ICONS = ROOT / "recipes/corpora/svg-icons.yaml"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "override", "message"),
+    [
+        (
+            RECIPE,
+            "stages=[{kind: language}, {kind: extract_html}]",
+            "stages.0.kind: language takes documents, and here it gets HTML pages of source 'python-docs'; move it "
+            "behind extract_html (stages.1), which makes them",
+        ),
+        (
+            RECIPE,
+            "stages=[{kind: near_dedup}]",
+            "stages.0.kind: near_dedup takes documents, and here it gets HTML pages of source 'python-docs'; put "
+            "extract_html before it, which makes them of HTML pages",
+        ),
+        (
+            RECIPE,
+            "stages.1={kind: extract_html}",
+            "stages.1.kind: extract_html takes HTML pages, and here it gets text documents of extract_html; what it "
+            "takes comes from html_folder or warc: take it out, or read that",
+        ),
+        (
+            ICONS,
+            "stages=[{kind: svg_render}, {kind: svg_sanitize}]",
+            "stages.0.kind: svg_render takes documents of SVG code or records of a shard set, and here it gets SVG "
+            "files of source 'tabler-icons'; move it behind svg_sanitize (stages.1), which makes them",
+        ),
+        (
+            ICONS,
+            "sources.1.kind=html_folder",
+            "svg_sanitize takes SVG files, and here it gets HTML pages of source 'openmoji'",
+        ),
+        (
+            RECIPE,
+            "stages=[{kind: extract_html}, {kind: exact_dedup, quality: words}, {kind: heuristics}]",
+            "stages.1.quality: no stage before it writes the score 'words'; put heuristics before it, which writes it",
+        ),
+        (RECIPE, "stages.4.quality=word", "stages.4.quality: no stage before it writes the score 'word'; did you mean"),
+    ],
+)
+def test_a_wrong_order_names_the_stage_what_it_needs_and_what_gives_it(recipe, override, message):
+    with pytest.raises(ConfigError) as caught:
+        load_recipe(recipe, (override,))
+    assert message in str(caught.value)
+
+
+def test_every_kind_says_what_it_takes_and_gives():
+    """What no kind gives, no stage could ever get."""
+    sources, stages = get_args(SourceConfig), get_args(StageKind)
+    given = {source.GIVES for source in sources} | {stage.GIVES for stage in stages}
+    assert set(Content) <= given
+    assert all(stage.TAKES for stage in stages)
+
+
+def test_a_missing_input_is_found_at_its_line(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(RECIPE.read_text().replace("../../examples", str(ROOT / "examples")).replace("/pywb\n", "/pwyb\n"))
+    line = next(number for number, text in enumerate(path.read_text().splitlines(), 1) if "/pwyb" in text)
+    with pytest.raises(InputError, match=f"^{path}:{line}: source 'pywb-crawls': .*pwyb does not exist"):
+        load_recipe(path)
 
 
 def test_paths_are_relative_to_the_recipe_and_overrides_to_the_working_directory(tmp_path, monkeypatch):
