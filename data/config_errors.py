@@ -51,7 +51,7 @@ def pointed_at(what: str, keys: list[str | int], raw: Any, kind: Any) -> tuple[l
     if not match:
         return keys, keys, what
     own = [int(index) if index else name for name, index in _STEP.findall(f".{match['path']}")]
-    if own[0] not in _fields(kind, raw, keys):
+    if str(own[0]) not in _fields(kind, raw, keys):
         return keys, keys, what
     place = [*keys, *own]
     return (place, place, what[match.end() :]) if match["end"] == ": " else (keys, place, what)
