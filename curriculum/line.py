@@ -3,6 +3,10 @@
 Odd: a piece belongs to the stretch of the line that its middle lies in, so a stretch [a, b) is found from lengths
 alone, whatever was drawn before; and at any point of a stage's clock each pool has given its share of the tokens to
 within half a piece (Webster's rule of apportionment, with sizes). A cursor is the first piece that is not yet drawn.
+
+Documents that a stage cuts are read side by side: inside a block of `SPREAD` documents the pieces of each are spread
+evenly over the block, in their order, so that a stage of short rows reads a little of many documents and not all of a
+few. A change of stage in the middle of a block leaves documents begun; the cursor remembers by which rules and how far.
 """
 
 from dataclasses import dataclass
@@ -12,9 +16,10 @@ import numpy as np
 from trivium.curriculum.index import BLOCK, Index, no_index
 from trivium.curriculum.lengths import Integers
 from trivium.curriculum.pools import Pool, Rules, Supply
-from trivium.curriculum.rows import Cursor
+from trivium.curriculum.rows import Cursor, Given
 
 WHOLE = 1 << 40  # the weights of a stage's lines sum to this
+SPREAD = 256  # documents read side by side where a stage cuts them; divides BLOCK
 _LEAST, _MOST = 64, BLOCK  # documents looked up at once
 
 
@@ -59,21 +64,15 @@ class Line:
         """The pieces from `cursor` on whose middles lie before `upto` half tokens, and the cursor behind them."""
         parts: list[Pieces] = []
         while True:
-            stop = min(len(self.pool), cursor.position + self._ahead(upto // 2 - cursor.taken))
-            pieces, documents, rest = self._cut(cursor, stop)
+            stop = self._stop(cursor, self._ahead(upto // 2 - cursor.taken))
+            pieces, documents = self._cut(cursor, stop)
             taken = int(np.searchsorted(pieces.twice, upto, side="left"))
+            sizes = pieces.stop - pieces.start
             if taken < len(pieces):
-                sizes = int((pieces.stop[:taken] - pieces.start[:taken]).sum())
-                behind = Cursor(
-                    cursor.epoch,
-                    cursor.position + int(documents[taken]),
-                    int(pieces.start[taken]),
-                    cursor.taken + sizes,
-                )
                 parts.append(_first(pieces, taken))
-                return Pieces.join(parts), behind
+                return Pieces.join(parts), self._at(cursor, documents, taken, int(sizes[:taken].sum()))
             parts.append(pieces)
-            cursor = self._behind(cursor, stop, cursor.taken + int(rest.sum()))
+            cursor = self._behind(cursor, stop, cursor.taken + int(sizes.sum()))
 
     def skip(self, cursor: Cursor, upto: int, index: Index = no_index) -> Cursor:
         """The cursor behind the pieces whose middles lie before `upto` half tokens, by lengths alone: `draw`'s.
@@ -83,19 +82,32 @@ class Line:
         whole = self.supply.tokens
         while True:
             left = upto // 2 - cursor.taken
-            if not cursor.position and not cursor.offset and left > whole:
+            fresh = not cursor.pieces and not cursor.before
+            if fresh and not cursor.position and left > whole:
                 epochs = (left - 1) // whole
                 cursor = Cursor(cursor.epoch + epochs, 0, 0, cursor.taken + epochs * whole)
                 continue
-            if not cursor.offset and not cursor.position % BLOCK:
+            if fresh and not cursor.position % BLOCK:
                 sums = index(self, cursor.epoch)
                 if sums is not None:
                     cursor = self._jump(cursor, upto, sums)
             stop = min(len(self.pool), cursor.position - cursor.position % BLOCK + BLOCK)
-            taken = cursor.taken + int(self._sizes(cursor, stop)[2].sum())
-            if 2 * taken > upto:  # the border lies in these documents; a whole piece before `upto` has its middle there
+            ends = cursor.taken + np.cumsum(self._sums(cursor, stop))
+            if 2 * int(ends[-1]) > upto:  # the border lies in the first block that ends behind it
+                blocks = int(np.searchsorted(2 * ends, upto, side="right"))
+                if blocks:
+                    cursor = self._behind(cursor, cursor.position + blocks * SPREAD, int(ends[blocks - 1]))
                 return self.draw(cursor, upto)[1]
-            cursor = self._behind(cursor, stop, taken)
+            cursor = self._behind(cursor, stop, int(ends[-1]))
+
+    def leave(self, cursor: Cursor) -> Cursor:
+        """The cursor for the pool's next stage: what this one gave of the block goes to `before`, `taken` loses its
+        share (`Plan` counts the rest)."""
+        if not cursor.pieces:
+            return cursor
+        rules = self.rules
+        given = Given(rules.context, rules.patch_budget, rules.cut, cursor.pieces)
+        return Cursor(cursor.epoch, cursor.position, 0, cursor.taken, (*cursor.before, given))
 
     def _jump(self, cursor: Cursor, upto: int, sums: Integers) -> Cursor:
         """To the last block that begins at or before `upto`."""
@@ -109,33 +121,77 @@ class Line:
             return Cursor(cursor.epoch + 1, 0, 0, taken)
         return Cursor(cursor.epoch, stop, 0, taken)
 
+    def _at(self, cursor: Cursor, documents: Integers, piece: int, tokens: int) -> Cursor:
+        """The cursor before piece number `piece` of those cut from `cursor` on; `tokens` lie between."""
+        block = int(documents[piece]) // SPREAD
+        pieces = piece - int(np.searchsorted(documents // SPREAD, block)) + (0 if block else cursor.pieces)
+        before = () if block else cursor.before
+        return Cursor(cursor.epoch, cursor.position + block * SPREAD, pieces, cursor.taken + tokens, before)
+
     def _ahead(self, tokens: int) -> int:
         """Documents that should hold the next `tokens` tokens of the line."""
         documents = max(0, tokens) * len(self.pool) // self.supply.tokens
         return min(_MOST, documents + documents // 16 + _LEAST)
 
-    def _sizes(self, cursor: Cursor, stop: int) -> tuple[Integers, Integers, Integers, Integers]:
-        """(records, patches, what is left of each document for this stage, where it begins) up to `stop`."""
+    def _stop(self, cursor: Cursor, documents: int) -> int:
+        """The end of the block that `documents` documents from the cursor on reach into."""
+        return min(len(self.pool), cursor.position - (-documents // SPREAD) * SPREAD)
+
+    def _rests(self, cursor: Cursor, stop: int) -> tuple[Integers, Integers, Integers, Integers]:
+        """(records, patches, what is left of each document for this stage, where it begins) from the cursor's block up
+        to `stop`; pieces that this stage has given of the block count as left."""
         records, tokens, patches = self.pool.look_up(cursor.epoch, cursor.position, stop)
         begin = np.zeros(len(records), dtype=np.int64)
-        begin[0] = cursor.offset
-        rest = tokens - begin
-        rest[~self.rules.usable(rest, patches)] = 0
-        return records, patches, rest, begin
+        for given in cursor.before:
+            first = slice(0, SPREAD)
+            rules = Rules(given.context, given.patch_budget, given.cut)
+            rest = _usable(tokens[first] - begin[first], patches[first], rules)
+            documents, _, _ = _spread(rest, rules.context, cursor.position, len(self.pool))
+            counts = np.bincount(documents[: given.pieces], minlength=len(rest))
+            begin[first] += np.minimum(rest, counts * rules.context)
+        return records, patches, _usable(tokens - begin, patches, self.rules), begin
 
-    def _cut(self, cursor: Cursor, stop: int) -> tuple[Pieces, Integers, Integers]:
-        """All pieces of the documents up to position `stop`, the document of each piece, and the documents' sizes."""
-        records, patches, rest, begin = self._sizes(cursor, stop)
-        context = self.rules.context
-        counts = -(-rest // context)
-        documents = np.repeat(np.arange(len(rest), dtype=np.int64), counts)
-        number = np.arange(len(documents), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
-        start = number * context
-        sizes = np.minimum(rest[documents] - start, context)
-        start += begin[documents]
+    def _sums(self, cursor: Cursor, stop: int) -> Integers:
+        """Tokens left in each block from the cursor's up to `stop`."""
+        sums = np.add.reduceat(self._rests(cursor, stop)[2], np.arange(0, stop - cursor.position, SPREAD))
+        if cursor.pieces:
+            pieces, _ = self._cut(cursor, self._stop(cursor, 1))
+            sums[0] = (pieces.stop - pieces.start).sum()
+        return sums
+
+    def _cut(self, cursor: Cursor, stop: int) -> tuple[Pieces, Integers]:
+        """All pieces from the cursor up to position `stop`, and the document of each, from the cursor's block on."""
+        records, patches, rest, begin = self._rests(cursor, stop)
+        documents, start, sizes = _spread(rest, self.rules.context, cursor.position, len(self.pool))
+        given = cursor.pieces
+        documents, start, sizes = documents[given:], start[given:], sizes[given:]
+        start = start + begin[documents]
         ends = 2 * (cursor.taken + np.cumsum(sizes))
-        pieces = Pieces(records[documents], start, start + sizes, patches[documents], ends - sizes)
-        return pieces, documents, rest
+        return Pieces(records[documents], start, start + sizes, patches[documents], ends - sizes), documents
+
+
+def _usable(rest: Integers, patches: Integers, rules: Rules) -> Integers:
+    """What is left of documents, 0 where the rules can't use it."""
+    return np.where(rules.usable(rest, patches), rest, 0)
+
+
+def _spread(rest: Integers, context: int, position: int, pool: int) -> tuple[Integers, Integers, Integers]:
+    """(document, start in its rest, size) of all pieces of the documents from `position`, a block's first, on.
+
+    Piece j of k of the block's document q of m stands at (j + q/m) / k of the block: a document of one piece at its
+    place in the shuffled order, the pieces of others evenly between.
+    """
+    counts = -(-rest // context)
+    documents = np.repeat(np.arange(len(rest), dtype=np.int64), counts)
+    number = np.arange(len(documents), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
+    if len(documents) and int(counts.max()) > 1:
+        block = documents // SPREAD
+        size = np.minimum(SPREAD, pool - position - block * SPREAD)
+        phase = (number * size + documents % SPREAD) / (counts[documents] * size)  # one rounding: exact everywhere
+        order = np.lexsort((documents, phase, block))
+        documents, number = documents[order], number[order]
+    start = number * context
+    return documents, start, np.minimum(rest[documents] - start, context)
 
 
 def _first(pieces: Pieces, count: int) -> Pieces:

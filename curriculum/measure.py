@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from trivium.curriculum.line import Line
+from trivium.curriculum.line import SPREAD, Line
 from trivium.curriculum.plan import Plan
 from trivium.curriculum.ranks import Cost, imbalance
 from trivium.curriculum.rows import Cursor
@@ -82,4 +82,7 @@ def _about(line: Line, clock: int) -> Cursor:
     """Where the line stands by its mean length."""
     taken = line.share(clock)
     epoch, within = divmod(taken, line.supply.tokens)
-    return Cursor(epoch, within * len(line.pool) // line.supply.tokens, 0, taken)
+    document = within * len(line.pool) // line.supply.tokens
+    position = document - document % SPREAD
+    pieces = (document - position) * line.supply.pieces // max(1, line.supply.documents)
+    return Cursor(epoch, position, pieces, taken)

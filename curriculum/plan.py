@@ -17,7 +17,7 @@ from trivium.curriculum.clock import Clock, Windows
 from trivium.curriculum.held_out import held_out_rows
 from trivium.curriculum.index import Index, KeptIndex, no_index
 from trivium.curriculum.learning_rate import learning_rate
-from trivium.curriculum.line import Line
+from trivium.curriculum.line import SPREAD, Line
 from trivium.curriculum.mixture import least_window, mean_piece, stage_lines
 from trivium.curriculum.pools import Pool, Rules, Supply, make_pools, supplies
 from trivium.curriculum.rows import Cursor, Row, State, StepRows
@@ -28,7 +28,7 @@ from trivium.curriculum.windows import Window, make_window
 from trivium.data.config import digest, to_mapping
 from trivium.errors import CheckpointError, ConfigError
 
-ROWS_VERSION = 2  # raise it when the same schedule and corpora would give other rows
+ROWS_VERSION = 3  # raise it when the same schedule and corpora would give other rows
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,12 @@ class StagePlan:
 
     def leave(self, cursors: dict[str, Cursor]) -> dict[str, Cursor]:
         """The cursors for the next stage: places stay, and `taken` is what a pool gave above its share (or below)."""
-        left = {line.pool.name: line.share(self.clock.tokens) for line in self.lines}
-        return {
-            name: msgspec.structs.replace(cursor, taken=cursor.taken - left.get(name, 0))
-            for name, cursor in cursors.items()
-        }
+        left = dict(cursors)
+        for line in self.lines:
+            cursor = line.leave(cursors[line.pool.name])
+            share = line.share(self.clock.tokens)
+            left[line.pool.name] = msgspec.structs.replace(cursor, taken=cursor.taken - share)
+        return left
 
     def taken(self, pool: str) -> int:
         """Tokens that the whole stage reads of a pool."""
@@ -243,7 +244,7 @@ class Plan:
         strange = sorted(set(state.cursors) ^ set(self.pools))
         fits = 0 <= state.stage <= len(self.stages) and not strange
         fits = fits and self.first_step(state.stage) <= state.step <= self.steps
-        fits = fits and all(0 <= c.position < len(self.pools[name]) for name, c in state.cursors.items())
+        fits = fits and all(_stands_in(c, self.pools[name]) for name, c in state.cursors.items())
         if fits and state.stage < len(self.stages):
             stage = self.stages[state.stage]
             fits = state.step < self.first_step(state.stage + 1)
@@ -254,6 +255,10 @@ class Plan:
                 f"belongs to another schedule or other corpora (this plan: {len(self.stages)} stages, {self.steps} "
                 f"steps, pools {', '.join(self.pools)}); resume with those that the run began with"
             )
+
+
+def _stands_in(cursor: Cursor, pool: Pool) -> bool:
+    return 0 <= cursor.position < len(pool) and not cursor.position % SPREAD and cursor.pieces >= 0
 
 
 def _stages(schedule: Schedule, pools: list[Pool], supply: list[dict[str, Supply]]) -> Iterator[StagePlan]:

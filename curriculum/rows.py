@@ -70,17 +70,28 @@ def _digest(parts: Iterable[str]) -> str:
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
 
 
+class Given(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """`pieces` of a block's pieces, cut by the rules of an earlier stage, are used."""
+
+    context: int
+    patch_budget: int
+    cut: bool
+    pieces: int
+
+
 class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The first piece of one pool that is not used yet: at `offset` tokens of the document at `position` of `epoch`.
+    """The first piece of one pool that is not used yet: behind `pieces` pieces of the block at `position` of `epoch`.
 
     `taken` counts the pool's tokens in this stage, beginning with what it gave above its share before (or below it:
-    negative); so the mixture's error is carried from window to window and from stage to stage.
+    negative); so the mixture's error is carried from window to window and from stage to stage. `before` is what earlier
+    stages used of the same block, if they stopped inside it.
     """
 
     epoch: int = 0
     position: int = 0
-    offset: int = 0
+    pieces: int = 0
     taken: int = 0
+    before: tuple[Given, ...] = ()
 
 
 class State(Strict, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """Drawing, skipping and jumping lead to the same place, whatever the way."""
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 
 from trivium.curriculum.index import BLOCK, KeptIndex, block_sums
 from trivium.curriculum.lengths import Columns, Runs
-from trivium.curriculum.line import WHOLE, Line
+from trivium.curriculum.line import SPREAD, WHOLE, Line
 from trivium.curriculum.pools import Pool, Rules, supplies
 from trivium.curriculum.rows import Cursor
 
@@ -55,8 +56,46 @@ def test_every_document_comes_once_an_epoch() -> None:
     records, counts = np.unique(pieces.record, return_counts=True)
     assert records.tolist() == list(range(199))
     assert counts.tolist() == [3 * -(-n // 64) for n in range(1, 200)]
-    assert (cursor.epoch, cursor.position, cursor.offset) == (3, 0, 0)
+    assert (cursor.epoch, cursor.position, cursor.pieces, cursor.before) == (3, 0, 0, ())
     assert cursor.taken == 3 * line.supply.tokens
+
+
+@given(sizes=documents, contexts=st.permutations([16, 64, 64, 300]), cuts=st.lists(st.integers(1, 900), min_size=4))
+@settings(max_examples=60, deadline=None)
+def test_stages_that_follow_each_other_share_an_epoch_out(sizes, contexts, cuts) -> None:
+    """Whatever the order of contexts: a token comes once, a document that fits and is whole comes whole."""
+    cursor, seen = Cursor(), np.zeros((len(sizes), 301), dtype=int)
+    for context, cut in zip(contexts, cuts, strict=False):
+        line = _line([t for t, _ in sizes], [p for _, p in sizes], context=context)
+        if not line.supply.tokens:
+            continue
+        cursor = msgspec.json.decode(msgspec.json.encode(cursor), type=Cursor)
+        border = 2 * min(cut, line.supply.tokens)
+        pieces, behind = line.draw(msgspec.structs.replace(cursor, taken=0), border)
+        assert behind == line.skip(msgspec.structs.replace(cursor, taken=0), border)
+        if behind.epoch:
+            break
+        for record, start, stop in zip(pieces.record, pieces.start, pieces.stop, strict=True):
+            whole = sizes[record][0]
+            assert stop - start <= context
+            assert stop == whole or stop - start == context  # only the last piece of a document is short
+            assert not seen[record, start:stop].any()
+            assert start == seen[record].sum()  # a document goes on where it was left
+            seen[record, start:stop] += 1
+        cursor = line.leave(behind)
+
+
+def test_documents_that_are_cut_are_read_side_by_side() -> None:
+    rng = np.random.default_rng(2)
+    lengths = [int(n) for n in rng.integers(2000, 6000, SPREAD + 40)]
+    line = _line(lengths)
+    pieces, cursor = line.draw(Cursor(), 2 * (sum(lengths) // 20))
+    assert len(np.unique(pieces.record)) == SPREAD
+    assert np.bincount(pieces.record).max() <= 2 + 6000 // 64 // 16
+    assert (cursor.position, cursor.pieces) == (0, len(pieces))
+    short = _line([min(n, 64) for n in lengths])  # none is cut: the order is the shuffle's
+    order = short.draw(Cursor(), 2 * 64 * 50)[0].record
+    assert order.tolist() == short.pool.look_up(0, 0, 50)[0].tolist()
 
 
 def test_an_index_leads_where_reading_leads(tmp_path) -> None:

@@ -25,7 +25,7 @@ def test_all_windows_are_measured_when_they_are_few_and_a_sample_agrees(make_sch
 def test_rows_that_fill_badly_are_told_with_the_key_to_turn(make_schedule, make_catalogue) -> None:
     badly = report(_plan(make_schedule, make_catalogue, [(60, 0)] * 50))
     (warning,) = [line for line in badly.warnings if "fill" in line]
-    assert "documents fill rows to 60.0%, and fill is 0.99: steps have up to 7 rows rather than 4" in warning
+    assert "documents fill rows to 60.0%, and fill is 0.996: steps have up to 7 rows rather than 4" in warning
     told = report(_plan(make_schedule, make_catalogue, [(60, 0)] * 50, fill=0.6))
     assert not [line for line in told.warnings if "fill" in line]
     assert told.stages[0].rows_most == told.stages[0].rows == 4
