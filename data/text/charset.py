@@ -9,6 +9,15 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs
 _META_WINDOW = 4096  # bytes; the HTML standard looks at 1,024, real pages are later
 
 
+# The HTML standard's "binary data bytes" (MIME sniffing, section 3), and what decoders make of bytes without a meaning.
+_JUNK = re.compile("[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffd]")
+
+
+def junk(text: str) -> float:
+    """The share of control and replacement characters: next to none of a page, a tenth or more of other files."""
+    return len(_JUNK.findall(text)) / max(1, len(text))
+
+
 def decode_page(body: bytes, mime: str = "") -> tuple[str, str]:
     """(text, encoding name) of a page; never fails.
 

@@ -15,13 +15,14 @@ from msgspec import Meta
 from trivium.data.config import digest
 from trivium.data.records import Document, Step, Text
 from trivium.data.stage import Content, Draft, Drop, Item, Outcome, Raw, StageConfig, refuse
-from trivium.data.text.charset import decode_page
+from trivium.data.text.charset import decode_page, junk
 from trivium.data.text.depth import nesting_bound
 
 _BODY = re.compile(r"<body\b[^>]*>", re.IGNORECASE)
 # The library takes any list less than three elements below the body for navigation and drops it; real articles on
 # plain pages have theirs there. Lists of links are still recognised.
 _DEEPER = r"\g<0><div><div><div>"
+MAX_JUNK = 0.01  # share of characters; pages have less than 0.0003, other files more than 0.1 (decision 092)
 _BLANKS = re.compile(r"\n{3,}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\ufeff]")
 
@@ -66,7 +67,11 @@ class ExtractHtml:
 
         if len(raw.body) > self.config.max_bytes:
             return refuse(raw, self.name, "too_large", f"{len(raw.body):,} bytes, limit {self.config.max_bytes:,}")
-        page, _ = decode_page(raw.body, raw.mime)
+        page, encoding = decode_page(raw.body, raw.mime)
+        share = junk(page)
+        if share > MAX_JUNK:
+            detail = f"{share:.1%} are control characters or undecodable when read as {encoding}"
+            return refuse(raw, self.name, "not_html", detail)
         if nesting_bound(page, self.config.max_depth) > self.config.max_depth:
             return refuse(raw, self.name, "too_deep", f"more than {self.config.max_depth:,} nested elements")
         tree = HTMLTree.parse(_BODY.sub(_DEEPER, page, count=1))
