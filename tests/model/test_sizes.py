@@ -1,6 +1,7 @@
 """Parameters against the released headers, FLOPs against a counted pass, the command's two forms."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -84,10 +85,27 @@ def test_describe_prints_facts_and_tables():
     assert facts["parameters"]["total"] == 2_779_931_837_184
     assert facts["parameters"]["activated"] == 104_189_614_848
     assert len(facts["layers"]) == 93
-    table = CliRunner().invoke(app, ["model", "describe", "nano", "--set", "backbone.layers=9", "--optimizer"])
+    table = CliRunner().invoke(app, ["model", "describe", "k3"])
     assert table.exit_code == 0
-    for word in ("KDA", "MLA", "routed_experts", "activated", "backbone.layers.8.attn.q_b_proj.weight"):
-        assert word in table.stdout
+    layers = table.stdout[: table.stdout.index("k3: parameters")]
+    assert layers.count(" KDA ") == 2  # one row for the dense layer, one for the others
+    assert layers.count(" MLA ") == 1
+    assert "× 68" in layers
+    assert "1-2, 4-6" in layers
+    assert len(layers.splitlines()) < 30
+    assert "q_b_proj" not in table.stdout
+
+
+def test_the_optimizer_listing_has_one_row_a_name_and_holds_every_parameter():
+    run = ["model", "describe", "nano", "--set", "backbone.layers=9", "--optimizer"]
+    shown = CliRunner().invoke(app, run).stdout
+    groups = json.loads(CliRunner().invoke(app, [*run, "--json"]).stdout)["optimizer"]
+    assert sum(int(count) for count in re.findall(r"\((\d+) parameters\)", shown)) == len(groups)
+    rows = re.findall(r"^ ?((?:backbone|vision|projector)\S*) +(\d+) ", shown, flags=re.MULTILINE)
+    assert sum(int(count) for _, count in rows) == len(groups)
+    assert len(set(rows)) == len(rows) < len(groups) / 2
+    assert "activated" not in shown
+    assert shown.index("muon: kda heads") < shown.index("adamw")
 
 
 def test_presets_take_changes_and_refuse_wrong_ones():

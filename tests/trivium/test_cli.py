@@ -120,6 +120,15 @@ def test_a_place_where_writing_is_refused_is_one_message() -> None:
     assert done.stderr.startswith("error: not allowed at /somewhere/out (Permission denied); change its permissions")
 
 
+def test_the_list_of_inputs_breaks_no_word_at_80_columns() -> None:
+    facts = json.loads(trivium("inputs", "list", "--json").stdout)["inputs"]
+    shown = trivium("inputs", "list", env={**os.environ, "COLUMNS": "80"}).stdout
+    assert max(map(len, shown.splitlines()[:-1])) <= 80
+    words = set(shown.split())
+    for name, spec in facts.items():
+        assert {name, *f"{spec['about']} ({spec['license']})".split()} <= words
+
+
 def test_a_closed_pipe_ends_silently() -> None:
     command = [sys.executable, "-m", "trivium", "inputs", "list", "--json"]
     read, write = os.pipe()

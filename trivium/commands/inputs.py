@@ -23,6 +23,8 @@ def register(app: typer.Typer) -> None:
 def list_inputs(list_file: ListFile = None, cache: Cache = None, as_json: AsJson = False) -> None:
     """Shows every known input with its size, licence, and whether the cache has it."""
     import msgspec
+    from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
     from trivium.console import emit_json, out
@@ -35,14 +37,15 @@ def list_inputs(list_file: ListFile = None, cache: Cache = None, as_json: AsJson
         rows = {name: {**msgspec.to_builtins(spec), "cached": cached[name]} for name, spec in inputs.items()}
         emit_json({"cache": str(folder), "inputs": rows})
         return
-    table = Table(title=f"inputs (cache: {folder})")
-    table.add_column("name", no_wrap=True, overflow="fold")  # what `fetch` wants: never cut short
-    for column in ("client", "MB", "licence", "what", "cached"):
-        table.add_column(column, overflow="fold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("name", no_wrap=True)  # what `fetch` wants: never cut short
+    table.add_column("client, size", no_wrap=True)
+    table.add_column("what, licence")
     for name, spec in inputs.items():
-        mark = "yes" if cached[name] else ""
-        table.add_row(name, spec.client, f"{spec.bytes / 1e6:.1f}", spec.license, spec.about, mark)
+        mark = "\ncached" if cached[name] else ""
+        table.add_row(name, f"{spec.client} {spec.bytes / 1e6:.1f} MB{mark}", escape(f"{spec.about} ({spec.license})"))
     out.print(table)
+    out.print(f"cache: {folder}", markup=False, highlight=False, soft_wrap=True)
 
 
 def fetch_inputs(
