@@ -22,13 +22,14 @@ def stage_lines(stage: Stage, pools: Sequence[Pool], supply: Mapping[str, Supply
             found = {pool.bucket: pool for pool in mine if supply[pool.name].tokens}
             for bucket, part in weight.items():
                 if bucket not in found:
-                    raise ConfigError(_nothing(stage, f"bucket {bucket!r} of corpus {corpus!r}"))
+                    keys = ("stages", stage.name, "mixture", corpus, bucket)
+                    raise ConfigError(_nothing(stage, f"bucket {bucket!r} of corpus {corpus!r}"), keys)
                 shares[found[bucket].name] = part
             continue
         held = {p.name: supply[p.name].tokens * stage.upsample.get(p.bucket, 1.0) for p in mine}
         total = sum(held.values())
         if not total:
-            raise ConfigError(_nothing(stage, f"corpus {corpus!r}"))
+            raise ConfigError(_nothing(stage, f"corpus {corpus!r}"), ("stages", stage.name, "mixture", corpus))
         shares |= {name: weight * tokens / total for name, tokens in held.items() if tokens}
     if stage.vision is not None:
         shares = _with_vision(stage, {pool.name: pool.corpus for pool in pools}, supply, shares)
@@ -79,7 +80,8 @@ def _with_vision(
         raise ConfigError(
             f"stage {stage.name!r}: vision: {wanted:.4g} of the tokens should be picture tokens; the mixture gives "
             f"{seen:.4g}, and its corpora with pictures ({', '.join(sorted(pictured)) or 'none'}) alone would give "
-            f"{most:.4g}{alone}: ask for a share between 0 and that, or change the mixture"
+            f"{most:.4g}{alone}: ask for a share between 0 and that, or change the mixture",
+            ("stages", stage.name, "vision"),
         )
     factor = wanted * (1.0 - area) / (seen - wanted * area)
     raw = {name: share * (factor if name in scaled else 1.0) for name, share in shares.items()}
@@ -103,7 +105,8 @@ def _check_buckets(stage: Stage, pools: Sequence[Pool]) -> None:
             if bucket not in known:
                 raise ConfigError(
                     f"stage {stage.name!r}: {key}: no corpus of the mixture has a document in a bucket {bucket!r}; "
-                    f"they have {', '.join(sorted(known))}"
+                    f"they have {', '.join(sorted(known))}",
+                    ("stages", stage.name, key),
                 )
 
 

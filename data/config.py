@@ -4,15 +4,16 @@ Odd: errors carry the file and line of the wrong key, found again in the YAML no
 path of keys (`$.stages[0].tokens`); `trivium.data.config_errors` turns its messages into ours.
 """
 
+import contextlib
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, dataclass_transform
 
 import msgspec
 import yaml
 
-from trivium.data.yaml_text import line_of, read_yaml, write_yaml
+from trivium.data.yaml_text import line_of, places, read_yaml, write_yaml
 from trivium.errors import ConfigError, InputError
 
 
@@ -78,7 +79,18 @@ def from_mapping(
 def locate(path: Path, keys: Sequence[str | int], *, overrides: Sequence[str] = ()) -> str:
     """`FILE:LINE` of a key in a file that was read before, or the override that gave it."""
     _, node = read_yaml(path.read_text(encoding="utf-8-sig"), str(path))
-    return _where(str(path), node, keys, overrides)
+    return _where(str(path), node, places(node, keys), overrides)
+
+
+@contextlib.contextmanager
+def located(path: Path, *, overrides: Sequence[str] = ()) -> Iterator[None]:
+    """Adds `FILE:LINE` to a ConfigError that comes out of the block and names its keys in that file."""
+    try:
+        yield
+    except ConfigError as error:
+        if not error.keys:
+            raise
+        raise ConfigError(f"{locate(path, error.keys, overrides=overrides)}: {error}") from None
 
 
 def _where(name: str, node: yaml.Node | None, keys: Sequence[str | int], overrides: Sequence[str]) -> str:

@@ -86,6 +86,26 @@ def write_yaml(value: Any) -> str:
     return text
 
 
+def places(node: yaml.Node | None, keys: Sequence[str | int]) -> list[str | int]:
+    """`keys` with each name of a list's item (the value of its key `name`) replaced by its place in the list."""
+    found: list[str | int] = []
+    for key in keys:
+        if isinstance(node, yaml.SequenceNode):
+            key = next((at for at, child in enumerate(node.value) if key in (at, _child(child, "name"))), key)
+            node = node.value[key] if isinstance(key, int) and key < len(node.value) else None
+        elif isinstance(node, yaml.MappingNode):
+            node = next((value for name, value in node.value if name.value == key), None)
+        found.append(key)
+    return found
+
+
+def _child(node: yaml.Node, key: str) -> Any:
+    """The text of a mapping's scalar."""
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    return next((value.value for name, value in node.value if name.value == key), None)
+
+
 def line_of(node: yaml.Node | None, keys: Sequence[str | int]) -> int | None:
     """The 1-based line of the deepest of `keys` that exists in the file; None when not even the first does."""
     line: int | None = None

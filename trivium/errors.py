@@ -45,7 +45,15 @@ class UsageError(TriviumError):
 
 
 class ConfigError(UsageError):
-    """A configuration value is wrong; the message begins with `FILE:LINE: path.of.key`."""
+    """A configuration value is wrong; the message begins with `FILE:LINE: path.of.key`.
+
+    Code that does not know the file gives `keys`, the way down to the value (an item of a list by place or by name);
+    `trivium.data.config.located` then names file and line.
+    """
+
+    def __init__(self, message: str, keys: tuple[str | int, ...] = ()) -> None:
+        super().__init__(message)
+        self.keys = keys
 
 
 class InputError(TriviumError):

@@ -13,7 +13,7 @@ import torch
 from trivium.curriculum.corpora import catalogues_of, open_corpora
 from trivium.curriculum.plan import Plan
 from trivium.curriculum.schedule import Schedule
-from trivium.data.config import load_yaml, to_mapping
+from trivium.data.config import load_yaml, located, to_mapping
 from trivium.data.patches import PictureRules
 from trivium.data.shards import Patience, ShardSet, Vocabulary
 from trivium.errors import DigestError, ShardError, UsageError
@@ -84,7 +84,8 @@ def prepare(run: Run, *, name: str, cache: Path | None, progress: Callable[[int]
     vocabulary, rules = tokenised_by(sets)
     choice = model_choice(run, vocab=vocabulary.size, media_pad=vocabulary.media_pad, name=name)
     model = configure(choice, name=f"{name}: model")
-    plan = Plan.open(schedule, catalogues_of(sets), cache=cache, progress=progress)
+    with located(Path(run.schedule)):
+        plan = Plan.open(schedule, catalogues_of(sets), cache=cache, progress=progress)
     return Prepared(run, schedule, sets, plan, vocabulary, rules, model, device, precision, tokenizer)
 
 

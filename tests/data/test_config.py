@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivium.data.config import Strict, digest, dump_yaml, from_mapping, load_yaml, parse_yaml, to_mapping
+from trivium.data.config import Strict, digest, dump_yaml, from_mapping, load_yaml, located, parse_yaml, to_mapping
 from trivium.data.yaml_text import MAX_DEPTH, read_yaml, write_yaml
 from trivium.errors import ConfigError, InputError
 
@@ -131,6 +131,27 @@ def test_what_a_struct_itself_refuses_is_found_at_its_line(text: str, overrides:
     with pytest.raises(ConfigError) as caught:
         parse_yaml(text, Plan, name="p.yaml", overrides=overrides)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("keys", "overrides", "place"),
+    [
+        (("stages", "long", "rows"), (), "{path}:5: "),
+        (("stages", 0, "rows"), (), "{path}:3: "),
+        (("stages", "long", "mixture", "web"), (), "{path}:4: "),  # the deepest that stands there
+        (("stages", "none"), (), "{path}:1: "),
+        (("stages", "long", "rows"), ("stages.1.rows=3",), "--set stages.1.rows=3: "),
+        ((), (), ""),
+    ],
+)
+def test_an_error_from_elsewhere_gets_the_line_of_its_keys(
+    tmp_path: Path, keys: Any, overrides: Any, place: str
+) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("stages:\n- name: short\n  rows: 1\n- name: long\n  rows: 2\n")
+    with pytest.raises(ConfigError) as caught, located(path, overrides=overrides):
+        raise ConfigError("too long", keys)
+    assert str(caught.value) == place.format(path=path) + "too long"
 
 
 def test_the_key_of_a_free_mapping_is_named() -> None:

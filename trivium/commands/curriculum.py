@@ -189,6 +189,7 @@ def _plan(
     from trivium.console import err
     from trivium.curriculum import Plan, catalogues_of, open_corpora
     from trivium.curriculum.assumed import assumed_corpora
+    from trivium.data.config import located
     from trivium.errors import UsageError
 
     if (corpora is None) == (assume is None):
@@ -198,7 +199,7 @@ def _plan(
     rules = _schedule(schedule, overrides)
     catalogues = assumed_corpora(assume, rules) if assume else catalogues_of(open_corpora(corpora or "", rules))
     columns = (TextColumn("reading sizes"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
+    with located(schedule, overrides=overrides or ()), Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("", total=sum(len(catalogue) for catalogue in catalogues.values()))
         return Plan.open(
             rules, catalogues, cache=cache, limits=False, progress=lambda done: bar.update(task, completed=done)
