@@ -25,6 +25,11 @@ def say(text: str, *, raw: bool = False) -> None:
     sys.stdout.flush()
 
 
+def counted(count: int, thing: str, things: str = "") -> str:
+    """`1 shard`, `2,000 shards`; `things` where the plural is not made by an s."""
+    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+
+
 def size(count: float) -> str:
     """Bytes for people, in decimal units: `5.56 TB`."""
     for unit in ("bytes", "kB", "MB", "GB", "TB"):

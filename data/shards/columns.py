@@ -22,6 +22,7 @@ Ints = NDArray[np.int64]
 Keys = NDArray[np.bytes_] | NDArray[np.str_]  # bytes where all are 26 characters of [0-9a-z], as ids are
 Labels = NDArray[np.object_]  # few different ones
 _LIMIT = 1 << 62
+_NUMBERS = ("offset", "size", "tokens", "patches", "images", "members", "member_offset", "member_size", "crc32")
 _MOST = 1 << 32  # tokens, patches, pictures, a checksum
 _ID = 26
 _CELL = _ID + 3  # an id, its quotes, a comma
@@ -46,27 +47,22 @@ class _Parts(Strict):
     license: msgspec.Raw
     language: msgspec.Raw
     members: msgspec.Raw
-    field: list[str]
+    field: msgspec.Raw
     member_offset: msgspec.Raw
     member_size: msgspec.Raw
     crc32: msgspec.Raw
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns of one index; `field` are numbers into `fields`. `bytes` is the length of the tar."""
+class Numbers:
+    """The columns of numbers of one index, and its ids; `field` are numbers into `fields`."""
 
-    bytes: int
     id: NDArray[np.bytes_]
     offset: Ints
     size: Ints
     tokens: Ints
     patches: Ints
     images: Ints
-    cluster: Keys
-    source_id: Keys
-    license: Labels
-    language: Labels
     members: Ints
     field: Ints
     fields: tuple[str, ...]
@@ -74,29 +70,18 @@ class Columns:
     member_size: Ints
     crc32: Ints
 
-    @property
-    def cost(self) -> int:
-        """Bytes of memory, about."""
-        numbers = (self.offset, self.size, self.tokens, self.patches, self.images, self.license, self.language)
-        members = (self.members, self.field, self.member_offset, self.member_size, self.crc32)
-        return sum(one.nbytes for one in (*numbers, *members, self.id, self.cluster, self.source_id))
-
-    def broken(self) -> str:
-        """Why they can't be right, or an empty string."""
-        columns = (self.offset, self.size, self.tokens, self.patches, self.images, self.cluster, self.source_id)
-        if any(len(one) != len(self.id) for one in (*columns, self.license, self.language, self.members)):
+    def broken(self, length: int) -> str:
+        """Why they can't be those of a tar of so many bytes, or an empty string."""
+        columns = (self.offset, self.size, self.tokens, self.patches, self.images, self.members)
+        if any(len(one) != len(self.id) for one in columns):
             return "its record columns differ in length"
-        count = (
-            int(self.members.sum()) if len(self.members) and int(self.members.max()) < 1 << 20 else len(self.members)
-        )
-        if any(len(one) != count for one in (self.field, self.member_offset, self.member_size, self.crc32)):
-            return "its member columns differ in length"
-        if len(self.members) and int(self.members.max()) >= 1 << 20:
+        if len(self.members) and (int(self.members.max()) >= 1 << 20 or not self.members.all()):
             return "its member columns differ in length from what the records have"
+        members = (self.field, self.member_offset, self.member_size, self.crc32)
+        if any(len(one) != int(self.members.sum()) for one in members):
+            return "its member columns differ in length"
         if (self.id[1:] <= self.id[:-1]).any():
             return "its ids are not sorted"
-        if len(self.members) and not self.members.all():
-            return "a record has no members"
         if any(len(one) and int(one.max()) >= _MOST for one in (self.tokens, self.patches, self.images, self.crc32)):
             return "a count or checksum is too large"
         for field in self.fields:
@@ -105,11 +90,11 @@ class Columns:
                     names.check_field(field)
                 except ShardError as error:
                     return str(error)
-        return self._spans()
+        return self._spans(length)
 
-    def _spans(self) -> str:
+    def _spans(self, length: int) -> str:
         stop = self.offset + self.size
-        if (self.offset[1:] < stop[:-1]).any() or (len(stop) and int(stop.max()) > self.bytes):
+        if (self.offset[1:] < stop[:-1]).any() or (len(stop) and int(stop.max()) > length):
             return "a record lies outside the tar or in another record"
         owner = np.repeat(np.arange(len(self.id)), self.members)
         before = self.member_offset < self.offset[owner]
@@ -118,49 +103,75 @@ class Columns:
         return ""
 
 
-def read_columns(folder: Place, info: ShardInfo) -> Columns:
-    """The columns of one shard. Raises ShardError when its index is missing, damaged, or not the manifest's."""
-    return columns_of(read_raw(folder, info), info, index_path(folder, info))
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """The other columns, and the ids once more."""
+
+    id: NDArray[np.bytes_]
+    cluster: Keys
+    source_id: Keys
+    license: Labels
+    language: Labels
+
+    @property
+    def cost(self) -> int:
+        """Bytes of memory, about."""
+        return sum(one.nbytes for one in (self.id, self.cluster, self.source_id, self.license, self.language))
 
 
-def columns_of(payload: bytes, info: ShardInfo, path: Place) -> Columns:
+def read_numbers(folder: Place, info: ShardInfo) -> Numbers:
+    """The numbers of one shard. Raises ShardError when its index is missing, damaged, or not the manifest's."""
+    return numbers_of(read_raw(folder, info), info, index_path(folder, info))
+
+
+def read_strings(folder: Place, info: ShardInfo) -> Strings:
+    """The strings of one shard. Raises as `read_numbers` does."""
+    return strings_of(read_raw(folder, info), info, index_path(folder, info))
+
+
+def numbers_of(payload: bytes, info: ShardInfo, path: Place) -> Numbers:
     """From the bytes of an index; `path` is for messages. Raises ShardError."""
     parts = parse(payload, _Parts, path, INDEX_FORMAT, INDEX_VERSION)
-    found: dict[str, Any] = {"bytes": parts.bytes}
+    found: dict[str, Any] = {}
     try:
-        for name in (
-            "offset",
-            "size",
-            "tokens",
-            "patches",
-            "images",
-            "members",
-            "member_offset",
-            "member_size",
-            "crc32",
-        ):
+        for name in _NUMBERS:
             found[name] = _ints(getattr(parts, name))
+        found["id"] = _ids(parts.id)
+        found["field"], table = _codes(_texts(parts.field))
+    except (ValueError, msgspec.DecodeError) as error:
+        raise _damaged(path, error) from None
+    numbers = Numbers(**found, fields=tuple(table))
+    reason = numbers.broken(parts.bytes)
+    if not reason and len(numbers.id) != info.records:
+        reason = f"it lists {len(numbers.id)} records and the manifest {info.records}"
+    if not reason and parts.bytes != info.bytes:
+        reason = f"it says that the tar has {parts.bytes} bytes, the manifest {info.bytes}"
+    if reason:
+        raise ShardError(f"{path}: {reason}; build the set again")
+    return numbers
+
+
+def strings_of(payload: bytes, info: ShardInfo, path: Place) -> Strings:
+    """From the bytes of an index, as `numbers_of`."""
+    parts = parse(payload, _Parts, path, INDEX_FORMAT, INDEX_VERSION)
+    found: dict[str, Any] = {}
+    try:
         found["id"] = _ids(parts.id)
         for name in ("cluster", "source_id"):
             column = _fixed(getattr(parts, name))
-            if column is None:
-                column = np.array(_texts(getattr(parts, name)), np.str_)
-            found[name] = column
+            found[name] = np.array(_texts(getattr(parts, name)), np.str_) if column is None else column
         for name in ("license", "language"):
             codes, table = _codes(_texts(getattr(parts, name)))
             found[name] = np.array(table, np.object_)[codes] if table else np.array([], np.object_)
-        found["field"], table = _codes(parts.field)
     except (ValueError, msgspec.DecodeError) as error:
-        raise ShardError(f"{path}: damaged ({error}); copy the file again, or build the set again") from None
-    columns = Columns(**found, fields=tuple(table))
-    reason = columns.broken()
-    if not reason and len(columns.id) != info.records:
-        reason = f"it lists {len(columns.id)} records and the manifest {info.records}"
-    if not reason and columns.bytes != info.bytes:
-        reason = f"it says that the tar has {columns.bytes} bytes, the manifest {info.bytes}"
-    if reason:
-        raise ShardError(f"{path}: {reason}; build the set again")
-    return columns
+        raise _damaged(path, error) from None
+    if any(len(column) != info.records for column in found.values()):
+        raise ShardError(f"{path}: its record columns differ in length; build the set again")
+    return Strings(**found)
+
+
+def _damaged(path: Place, error: Exception) -> ShardError:
+    return ShardError(f"{path}: damaged ({error}); copy the file again, or build the set again")
 
 
 def _ints(raw: msgspec.Raw) -> Ints:

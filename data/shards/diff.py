@@ -1,10 +1,11 @@
 """Two builds compared, by source_id: what is added, gone, changed, and by which step.
 
-Odd: equal manifests and equal files mean identical. A changed record is explained by the first step of its lineage that
-differs, a gone or added one by the other build's rejects. Records of equal id are told apart by the sizes and CRCs in
-the indexes, so only those that differ are read.
+Odd: equal manifests, and files that are what they name, mean identical; a file that is not is damage, not a change. A
+changed record is explained by the first step of its lineage that differs, a gone or added one by the other build's
+rejects. Records of equal id are told apart by the sizes and CRCs in the indexes, so only those that differ are read.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,10 +15,13 @@ import msgspec
 from trivium.data.records import Document
 from trivium.data.shards import names
 from trivium.data.shards.address import Place
+from trivium.data.shards.index import read_raw
 from trivium.data.shards.manifest import Manifest
-from trivium.data.shards.reader import ShardSet, hash_blob
-from trivium.data.shards.storage import open_blob
+from trivium.data.shards.reader import REJECTS_LIMIT, ShardSet, hash_blob
+from trivium.data.shards.sound import Faults, sound_part
+from trivium.data.shards.storage import read_file
 from trivium.data.stage import Drop
+from trivium.errors import ShardError
 
 KINDS = ("added", "gone", "changed")
 
@@ -42,27 +46,39 @@ class Difference:
     notes: list[str] = field(default_factory=list)  # what makes the comparison a strange one
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     steps: dict[str, dict[str, int]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
+    damaged: list[str] = field(default_factory=list)  # what could not be compared, and its cure
     added: list[Change] = field(default_factory=list)
     gone: list[Change] = field(default_factory=list)
     changed: list[Change] = field(default_factory=list)
     manifest: list[str] = field(default_factory=list)  # keys of the manifest that differ
-    files: list[str] = field(default_factory=list)  # shards or rejects whose bytes differ
+    files: list[str] = field(default_factory=list)  # shards or rejects of which the manifests name other bytes
 
 
 def diff(a: Place | str, b: Place | str, *, limit: int | None = None) -> Difference:
     """Compares two sets; `limit` bounds the changes listed of each kind, not those counted.
 
-    Raises InputError, ShardError or StorageError when one can't be opened.
+    What is damaged is told in the result, and the rest compared. Raises InputError, ShardError or StorageError when
+    a manifest can't be read.
     """
-    first, second = ShardSet.open(a), ShardSet.open(b)
-    keys = _manifest_keys(first.manifest, second.manifest)
-    files = _listed_files(first.manifest, second.manifest) if keys else _held_files(first, second)
-    counts = (len(first), len(second))
-    if not (keys or files):
+    wholes = ShardSet.open(a, damaged=True), ShardSet.open(b, damaged=True)
+    keys = _manifest_keys(wholes[0].manifest, wholes[1].manifest)
+    faults = Faults()
+    if not keys:
+        for whole in wholes:
+            _prove(whole, faults)
+    counts = (len(wholes[0]), len(wholes[1]))
+    if not (keys or faults.found):
         return Difference(True, counts)
-    found = Difference(False, counts, _notes(first, second), manifest=keys, files=files)
+    files = _listed_files(wholes[0].manifest, wholes[1].manifest)
+    found = Difference(False, counts, _notes(*wholes), manifest=keys, files=files)
+    if not keys:  # equal builds: what differs is damage
+        found.damaged.extend(faults.found)
+        return found
+    for fault in (fault for whole in wholes for fault in whole.faults.values()):
+        faults(fault)
+    first, second = (sound_part(whole, faults) for whole in wholes)
     tallies = {kind: Counter[str]() for kind in KINDS}
-    for kind, change in _changes(first, second):
+    for kind, change in _changes(first, second, (_unknown(wholes[0], first), _unknown(wholes[1], second)), faults):
         found.counts[kind] += 1
         tallies[kind][change.step or change.what] += 1
         listed: list[Change] = getattr(found, kind)
@@ -70,7 +86,17 @@ def diff(a: Place | str, b: Place | str, *, limit: int | None = None) -> Differe
             listed.append(change)
     for kind, tally in tallies.items():
         found.steps[kind] = dict(tally.most_common())
+    found.damaged.extend(faults.found)
     return found
+
+
+Runs = list[tuple[str, str]]
+
+
+def _unknown(whole: ShardSet, sound: ShardSet) -> Runs:
+    """First and last ids of the shards whose records are not known, since their index can't be read."""
+    known = {info.name for info in sound.manifest.shards}
+    return [(info.first, info.last) for info in whole.manifest.shards if info.name not in known]
 
 
 def _notes(a: ShardSet, b: ShardSet) -> list[str]:
@@ -86,18 +112,41 @@ def _notes(a: ShardSet, b: ShardSet) -> list[str]:
     return notes
 
 
-def _changes(first: ShardSet, second: ShardSet) -> Iterator[tuple[str, Change]]:
+def _changes(
+    first: ShardSet, second: ShardSet, unknown: tuple[Runs, Runs], tell: Faults
+) -> Iterator[tuple[str, Change]]:
     left, right = _by_source(first), _by_source(second)
     why: dict[int, dict[str, Drop]] = {}
+    left_out = 0
     for key in sorted(left.keys() | right.keys()):
         pairs, only_left, only_right = _match(first, left.get(key, []), second, right.get(key, []))
         for one, two in pairs:
-            yield "changed", _change(first.read(one), second.read(two))
-        for kind, holder, mine, other in (("gone", first, only_left, second), ("added", second, only_right, first)):
+            try:
+                yield "changed", _change(first.read(one), second.read(two))
+            except ShardError as error:
+                tell(str(error))
+        sides = (("gone", first, only_left, second, unknown[1]), ("added", second, only_right, first, unknown[0]))
+        for kind, holder, mine, other, runs in sides:
             for record in mine:
+                name = str(holder.entries.id[record])
+                if any(start <= name <= stop for start, stop in runs):
+                    left_out += 1
+                    continue
                 if id(other) not in why:
-                    why[id(other)] = {drop.source_id: drop for drop in other.rejects()}
-                yield kind, _lost(holder, record, why[id(other)])
+                    why[id(other)] = _rejected(other, tell)
+                yield kind, _lost(holder, record, why[id(other)], tell)
+    if left_out:
+        tell(f"{left_out:,} records were not compared: in the other set they would lie where its index can't be read")
+
+
+def _rejected(shards: ShardSet, tell: Faults) -> dict[str, Drop]:
+    found = {}
+    try:
+        for drop in shards.rejects():
+            found[drop.source_id] = drop
+    except ShardError as error:
+        tell(str(error))
+    return found
 
 
 def _manifest_keys(a: Manifest, b: Manifest) -> list[str]:
@@ -113,16 +162,31 @@ def _listed_files(a: Manifest, b: Manifest) -> list[str]:
     return [name for name in sorted(left.keys() | right.keys()) if left.get(name) != right.get(name)]
 
 
-def _held_files(a: ShardSet, b: ShardSet) -> list[str]:
-    """Of two sets with equal manifests: tars whose bytes are not equal all the same."""
-    differing = []
-    for info in a.manifest.shards:
-        blobs = [open_blob(shards.folder / names.SHARDS / info.name) for shards in (a, b)]
-        if len({hash_blob(blob, info.bytes) for blob in blobs}) > 1:
-            differing.append(info.name)
-        for blob in blobs:
-            blob.close()
-    return differing
+def _prove(shards: ShardSet, tell: Faults) -> None:
+    """Tells each file whose bytes are not those that the manifest names."""
+    for fault in shards.faults.values():
+        tell(fault)
+    for number, info in enumerate(shards.manifest.shards):
+        where = shards.folder / names.SHARDS / info.name
+        try:
+            if info.name not in shards.faults:
+                digest = hash_blob(shards.blobs[number], info.bytes)
+                if digest != info.sha256:
+                    tell(
+                        f"{where}: sha256 {digest[:16]}…, the manifest says {info.sha256[:16]}…; the file was changed: "
+                        "copy it again, or build the set again; `trivium shards verify` names the records"
+                    )
+            read_raw(shards.folder, info)
+        except ShardError as error:
+            if info.name not in shards.faults:
+                tell(str(error))
+    for name, file in shards.manifest.reject_files.items():
+        path = shards.folder / names.REJECTS / name
+        try:
+            if hashlib.sha256(read_file(path, REJECTS_LIMIT)).hexdigest() != file.sha256:
+                tell(f"{path}: not what the manifest names; the file was changed: copy it again")
+        except ShardError as error:
+            tell(str(error))
 
 
 def _by_source(shards: ShardSet) -> dict[str, list[int]]:
@@ -147,13 +211,18 @@ def _match(
     return pairs, left[len(right) :], right[len(left) :]
 
 
-def _lost(holder: ShardSet, record: int, rejects: dict[str, Drop]) -> Change:
+def _lost(holder: ShardSet, record: int, rejects: dict[str, Drop], tell: Faults) -> Change:
     """A record that only `holder` has; the other build's rejects say why, when they do."""
-    document = holder.read_document(record)
-    drop = rejects.get(document.meta.source_id)
+    source = str(holder.entries.source_id[record])
+    try:
+        address = holder.read_document(record).meta.address
+    except ShardError as error:
+        tell(str(error))
+        address = "(damaged)"
+    drop = rejects.get(source)
     if drop is None:
-        return Change(document.meta.source_id, document.meta.address, "not in the other build", "")
-    return Change(drop.source_id, document.meta.address, f"rejected there: {drop.reason}", drop.stage)
+        return Change(source, address, "not in the other build", "")
+    return Change(source, address, f"rejected there: {drop.reason}", drop.stage)
 
 
 def _change(before: tuple[Document, dict[str, bytes]], after: tuple[Document, dict[str, bytes]]) -> Change:

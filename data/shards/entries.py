@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from trivium.data.shards.columns import Columns
+from trivium.data.shards.columns import Strings
 from trivium.data.shards.sheet import NUMBERS, Sheet
 
 _INTEGER = (int, np.integer)
@@ -25,7 +25,7 @@ class Indexes(Protocol):
 
     def sheet(self, shard: int) -> Sheet: ...
 
-    def columns(self, shard: int) -> Columns: ...
+    def strings(self, shard: int) -> Strings: ...
 
     def ahead(self, shards: range) -> None: ...
 
@@ -108,7 +108,7 @@ class Column:
             return np.int64(shard)
         if self._name == "id":
             return np.str_(self._indexes.sheet(shard).key(row))
-        value = getattr(self._indexes.columns(shard), self._name)[row]
+        value = getattr(self._indexes.strings(shard), self._name)[row]
         return np.str_(value.decode() if isinstance(value, bytes) else value)
 
     def _part(self, shard: int) -> NDArray[Any]:
@@ -120,7 +120,7 @@ class Column:
             return self._indexes.sheet(shard).records["id"].astype(np.str_)
         if self._place is not None:
             return self._indexes.sheet(shard).records[self._name].astype(np.int64)
-        return getattr(self._indexes.columns(shard), self._name).astype(np.str_)  # type: ignore[no-any-return]
+        return getattr(self._indexes.strings(shard), self._name).astype(np.str_)  # type: ignore[no-any-return]
 
     def _array(self, parts: list[NDArray[Any]]) -> NDArray[Any]:
         kind = np.str_ if self._name in STRINGS else np.int64

@@ -80,10 +80,11 @@ def read_raw(folder: Place, info: ShardInfo) -> bytes:
 
 def read_index(folder: Place, info: ShardInfo) -> Index:
     """The index of one shard, every column. Raises ShardError when it is missing, damaged, or not the manifest's."""
-    from trivium.data.shards.columns import columns_of
+    from trivium.data.shards.columns import numbers_of, strings_of
 
     payload, path = read_raw(folder, info), index_path(folder, info)
-    columns_of(payload, info, path)
+    numbers_of(payload, info, path)
+    strings_of(payload, info, path)
     return parse(payload, Index, path, INDEX_FORMAT, INDEX_VERSION)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from trivium.data.shards.address import Address, Place
-from trivium.data.shards.columns import Columns, read_columns
+from trivium.data.shards.columns import Strings, read_numbers, read_strings
 from trivium.data.shards.manifest import ShardInfo
 from trivium.data.shards.sheet import Sheet, keep, kept, sheet_of
 from trivium.data.shards.shelf import Shelf
@@ -26,15 +26,15 @@ class Ledger:
         self.folder, self.shards, self.keep = folder, shards, keep
         self.starts: list[int] = [0, *np.cumsum([info.records for info in shards], dtype=np.int64).tolist()]
         self.sheets: Shelf[int, Sheet] = Shelf(SHEETS, attrgetter("cost"))
-        self._columns: Shelf[int, Columns] = Shelf(STRINGS, attrgetter("cost"))
+        self._strings: Shelf[int, Strings] = Shelf(STRINGS, attrgetter("cost"))
 
     def sheet(self, shard: int) -> Sheet:
         """The numbers of one shard. Raises ShardError (missing, damaged, not the manifest's) or StorageError."""
         return self.sheets.get(shard, self._sheet)
 
-    def columns(self, shard: int) -> Columns:
-        """The whole index of one shard. Raises as `sheet` does."""
-        return self._columns.get(shard, self._read)
+    def strings(self, shard: int) -> Strings:
+        """The other columns of one shard. Raises as `sheet` does."""
+        return self._strings.get(shard, lambda at: read_strings(self.folder, self.shards[at]))
 
     def ahead(self, shards: range) -> None:
         """Reads the sheets of several shards at once where that is faster: behind an address."""
@@ -49,11 +49,8 @@ class Ledger:
         found = None if path is None else kept(path)
         if found is not None:
             return found
-        made = sheet_of(self._read(shard))
+        made = sheet_of(read_numbers(self.folder, self.shards[shard]))
         if path is not None:
             keep(made, path)
             return kept(path) or made
         return made
-
-    def _read(self, shard: int) -> Columns:
-        return read_columns(self.folder, self.shards[shard])

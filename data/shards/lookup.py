@@ -11,7 +11,8 @@ from trivium.data.shards.address import Place
 from trivium.data.shards.index import read_raw
 from trivium.data.shards.manifest import ShardInfo
 from trivium.data.shards.reader import ShardSet
-from trivium.data.shards.summary import Head, Headed
+from trivium.data.shards.sound import Tell, indexed, opened, refuse
+from trivium.data.shards.summary import Head
 from trivium.errors import ShardError
 
 
@@ -20,58 +21,63 @@ class _Keys(msgspec.Struct, frozen=True):
     source_id: list[str]
 
 
-def find_records(head: Headed, key: str, most: int = 3) -> list[tuple[ShardInfo, str]]:
-    """Shard and id of the records that `key` names: an id, else a source_id, else the beginning of either; `most` at
-    most. Raises ShardError for a damaged index."""
-    folder, infos = head.folder, head.manifest.shards
+def find_records(shards: ShardSet, key: str, most: int = 3, tell: Tell = refuse) -> dict[int, str]:
+    """Ids, by number, of the records that `key` names: an id, else a source_id, else the beginning of either; `most` at
+    most.
+
+    A damaged index is told, and the search goes on. Raises StorageError.
+    """
     if not key or not key.isascii() or not key.isalnum():
-        return []
+        return {}
+    found: dict[int, str] = {}
+    infos, starts = shards.manifest.shards, shards.ledger.starts
+    lost: set[int] = set()
+
+    def search(shard: int, whole: bool) -> dict[int, str]:
+        try:
+            if not whole:
+                return _beginning(shards.folder, infos[shard], key, starts[shard])
+            row = shards.ledger.sheet(shard).row(key)
+            return {} if row is None else {starts[shard] + row: key}
+        except ShardError as error:
+            lost.add(shard)
+            tell(str(error))
+            return {}
+
     if names.ID.fullmatch(key):
-        for info in infos:
-            if info.first <= key <= info.last:
-                raw = read_raw(folder, info)
-                start = raw.find(b'"id":[')  # the column of ids, up to its end
-                if start >= 0 and raw.find(f'"{key}"'.encode(), start, raw.find(b"]", start)) >= 0:
-                    return [(info, key)]
-    found: dict[str, ShardInfo] = {}
-    for info in infos:
-        raw = read_raw(folder, info)
-        if f'"{key}'.encode() not in raw:
-            continue
-        keys = _keys(raw, folder, info)
-        for one, source in zip(keys.id, keys.source_id, strict=True):
-            if one.startswith(key) or source.startswith(key):
-                found.setdefault(one, info)
-                if len(found) >= most:
-                    return [(info, one) for one, info in found.items()]
-    return [(info, one) for one, info in found.items()]
+        for shard in [n for n, info in enumerate(infos) if info.first <= key <= info.last]:
+            found = search(shard, whole=True)
+            if found:
+                return found
+    for shard in range(len(infos)):
+        if len(found) < most and shard not in lost:
+            found |= search(shard, whole=False)
+    return dict(list(found.items())[:most])
 
 
-def _keys(raw: bytes, folder: Place, info: ShardInfo) -> _Keys:
+def _beginning(folder: Place, info: ShardInfo, key: str, start: int) -> dict[int, str]:
+    raw = read_raw(folder, info)
+    if f'"{key}'.encode() not in raw:
+        return {}
     try:
         keys = msgspec.json.decode(raw, type=_Keys)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ShardError(f"{folder}: the index of {info.name} is damaged ({error}); build the set again") from None
     if len(keys.id) != len(keys.source_id):
         raise ShardError(f"{folder}: the index of {info.name} has columns that differ in length; build the set again")
-    return keys
+    pairs = enumerate(zip(keys.id, keys.source_id, strict=True), start)
+    return {number: one for number, (one, source) in pairs if one.startswith(key) or source.startswith(key)}
 
 
-def open_at(head: Headed, info: ShardInfo, key: str) -> tuple[ShardSet, int]:
-    """The set, whole or damaged, and the record's number in it."""
-    shards = ShardSet(head.folder, head.manifest, head.digest, head.faults)
-    shard = head.manifest.shards.index(info)
-    row = shards.ledger.sheet(shard).row(key)
-    if row is None:
-        raise ShardError(f"{head.folder}: {info.name} holds no record {key}")
-    return shards, shards.ledger.starts[shard] + row
-
-
-def open_first(head: Head, records: int) -> ShardSet:
-    """The sound shards at the set's beginning that hold `records` records, or all there are."""
+def open_first(head: Head, records: int, tell: Tell = refuse) -> ShardSet:
+    """The sound shards at the set's beginning that hold `records` records, or all there are; damaged indexes are told
+    and passed over."""
+    whole = opened(head)
     infos, held = [], 0
-    for info in head.manifest.shards:
-        if held < records and info.name not in head.faults:
+    for number, info in enumerate(head.manifest.shards):
+        if held >= records:
+            break
+        if info.name not in head.faults and indexed(whole, number, tell):
             infos.append(info)
             held += info.records
     return ShardSet(head.folder, msgspec.structs.replace(head.manifest, shards=tuple(infos)), head.digest)

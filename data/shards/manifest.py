@@ -89,10 +89,12 @@ class RejectFile(Strict, frozen=True, kw_only=True):
 
 
 class Takedown(Strict, frozen=True, kw_only=True):
-    """One `trivium shards drop`: what was asked by whom and why, and the records and shards that it touched."""
+    """One `trivium shards drop`: what was asked by whom, on which day (UTC) and why, and the records and shards that it
+    touched."""
 
     reason: str
     by: str
+    when: str = ""
     ids: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     licences: tuple[str, ...] = ()

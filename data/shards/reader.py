@@ -30,6 +30,7 @@ from trivium.errors import ShardError, StorageError
 
 S = TypeVar("S")
 T = TypeVar("T")
+D = TypeVar("D", bound=Drop)
 REJECTS_LIMIT = 2 << 30  # bytes of one file of rejects
 
 
@@ -147,7 +148,7 @@ class ShardSet:
                     return starts[shard] + row
         found: list[int] = []
         for shard in range(len(starts) - 1) if key else ():
-            columns = self.ledger.columns(shard)
+            columns = self.ledger.strings(shard)
             for ids in (columns.id.astype(np.str_), columns.source_id.astype(np.str_)):
                 found += (starts[shard] + np.flatnonzero(np.char.startswith(ids, key))).tolist()
         if len(set(found)) == 1:
@@ -261,10 +262,10 @@ def read_rejects(folder: Place, name: str | None = None) -> Iterator[Drop]:
         yield from parse_rejects(folder / names.REJECTS / held)
 
 
-def parse_rejects(path: Place) -> Iterator[Drop]:
+def parse_rejects(path: Place, kind: type[D] = Drop) -> Iterator[D]:  # type: ignore[assignment]
     """The drops of one file. Raises ShardError naming file and line."""
     for number, line in enumerate(read_file(path, REJECTS_LIMIT).splitlines(), 1):
         try:
-            yield msgspec.json.decode(line, type=Drop)
+            yield msgspec.json.decode(line, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ShardError(f"{path}:{number}: no reject record ({error}); build the set again") from None

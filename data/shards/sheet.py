@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from trivium.data.shards.columns import Columns
+from trivium.data.shards.columns import Numbers
 from trivium.data.shards.storage import write_whole
 
 _FORMAT, _HEAD = "trivium.sheet 1", 4096  # bytes before the tables
@@ -100,7 +100,7 @@ class Sheet:
         return at if at < len(ids) and ids[at] == wanted else None
 
 
-def sheet_of(columns: Columns) -> Sheet:
+def sheet_of(columns: Numbers) -> Sheet:
     """The numbers of a checked index."""
     records, members = np.zeros(len(columns.id), RECORD), np.zeros(len(columns.field), MEMBER)
     for name in (*NUMBERS, "members", "id"):

@@ -8,11 +8,11 @@ leaves beside is not listed, and the next run, or the same again, removes it.
 import contextlib
 import errno
 import fcntl
-import fnmatch
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -31,20 +31,20 @@ from trivium.data.shards.manifest import (
     write_manifest,
 )
 from trivium.data.shards.reader import ShardSet
+from trivium.data.shards.relatives import STAGE, Gone, beside, fits, relatives
+from trivium.data.shards.sound import Faults, opened
+from trivium.data.shards.summary import read_heads
 from trivium.data.shards.writer import Record, write_rejects, write_shard
-from trivium.data.stage import Drop
 from trivium.errors import ShardError, UsageError
-
-STAGE = "takedown"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What to drop: each pattern may hold `*`, `?` and `[…]`; a record goes when any pattern fits.
 
-    `ids` fit a record's id or source_id, or one that it was made of (its lineage's parents), and have 26 characters
-    unless they hold a wildcard; `sources` fit the source's name or the address in it; `licences` fit the whole
-    expression or a licence that it joins by AND, without regard to case.
+    `ids` fit a record's id or source_id, and have 26 characters unless they hold a wildcard; `sources` fit the source's
+    name or the address in it; both fit what was made of such a record as well. `licences` fit the whole expression or a
+    licence that it joins by AND, without regard to case.
     """
 
     ids: tuple[str, ...] = ()
@@ -74,6 +74,7 @@ class Dropped:
     unmatched: tuple[str, ...]
     manifest: Manifest  # the set afterwards; as it was for a dry run or no match
     digest: str
+    damaged: tuple[str, ...] = ()  # in the other sets: what was made of their records there may be left
 
 
 def drop(
@@ -82,10 +83,15 @@ def drop(
     *,
     reason: str,
     by: str,
+    when: str = "",
+    among: Sequence[Place] | None = None,
     dry_run: bool = False,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Dropped:
     """Removes all records that `wanted` fits; `progress` gets shards done and to do.
+
+    `when` is a day, by default today in UTC; `among` the sets in which the parents of derived records are looked up, by
+    default those in the same folder.
 
     Raises UsageError (a pattern without sense, an address), ShardError (damaged set; another takedown is at work).
     """
@@ -95,7 +101,8 @@ def drop(
         raise UsageError(f"{where}: a set is changed where it lies locally; copy it, drop there and copy it back")
     with _alone(where):
         shards = ShardSet.open(where)
-        chosen, unmatched = _choose(shards, wanted)
+        faults = Faults()
+        chosen, unmatched = _choose(shards, wanted, beside(where) if among is None else among, faults)
         touched = sorted({shards.locate(record)[0] for record in chosen})
         metas = tuple(chosen.values())
         ids = tuple(str(shards.entries.id[record]) for record in chosen)
@@ -109,16 +116,17 @@ def drop(
             record = Takedown(
                 reason=reason,
                 by=by,
+                when=when or datetime.now(UTC).date().isoformat(),
                 ids=wanted.ids,
                 sources=wanted.sources,
                 licences=wanted.licences,
                 records=len(chosen),
                 shards=files,
             )
-            manifest = _commit(where, manifest, infos, record, metas)
+            manifest = _commit(where, manifest, infos, record, dict(zip(ids, metas, strict=True)))
             digest = ShardSet.open(where).digest
         shards.close()
-    return Dropped(metas, ids, tokens, files, unmatched, manifest, digest)
+    return Dropped(metas, ids, tokens, files, unmatched, manifest, digest, tuple(faults.found))
 
 
 def refuse_return(folder: Path, source: Manifest | None = None) -> None:
@@ -158,32 +166,35 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _choose(shards: ShardSet, wanted: Wanted) -> tuple[dict[int, Meta], tuple[str, ...]]:
+def _choose(
+    shards: ShardSet, wanted: Wanted, among: Sequence[Place], tell: Faults
+) -> tuple[dict[int, Meta], tuple[str, ...]]:
     """The records to drop with their metadata, by number, and the patterns that fit none."""
-    entries, fits, found = shards.entries, set[str](), set[int]()
-
-    def fit(number: int, pattern: str) -> None:
-        found.add(number)
-        fits.add(pattern)
-
+    entries, fitting = shards.entries, set[str]()
     chosen: dict[int, Meta] = {}
+    derived: dict[int, Meta] = {}
     for number, (key, source, licence) in enumerate(zip(entries.id, entries.source_id, entries.license, strict=True)):
-        for pattern in wanted.licences:
-            if any(fnmatch.fnmatchcase(term, pattern.lower()) for term in _terms(licence)):
-                fit(number, pattern)
-        if not (wanted.ids or wanted.sources or number in found):
-            continue
-        meta = shards.read_document(number).meta  # its address, and what it was made of, stand in no index
-        for pattern in wanted.ids:
-            if any(fnmatch.fnmatchcase(one, pattern) for one in (key, source, *meta.lineage.parents)):
-                fit(number, pattern)
-        for pattern in wanted.sources:
-            if fnmatch.fnmatchcase(meta.source, pattern) or fnmatch.fnmatchcase(meta.address, pattern):
-                fit(number, pattern)
-        if number in found:
-            chosen[number] = meta
+        found = {one for one in wanted.licences if fits(one.lower(), _terms(licence))}
+        if wanted.ids or wanted.sources or found:
+            meta = shards.read_document(number).meta  # its address, and what it was made of, stand in no index
+            found |= {one for one in wanted.ids if fits(one, (key, source, *meta.lineage.parents))}
+            found |= {one for one in wanted.sources if fits(one, (meta.source, meta.address))}
+            if found:
+                chosen[number] = meta
+            if meta.lineage.parents and (wanted.ids or wanted.sources):
+                derived[number] = meta
+        fitting |= found
+    if derived:
+        heads, damaged = read_heads(among)
+        for fault in damaged.values():
+            tell(fault)
+        others = [opened(head) for head in heads]
+        for pattern, keys in relatives(others, wanted.ids, wanted.sources, tell).items():
+            made = {number: meta for number, meta in derived.items() if not keys.isdisjoint(meta.lineage.parents)}
+            chosen |= made
+            fitting |= {pattern} if made else set()
     every = (*wanted.ids, *wanted.sources, *wanted.licences)
-    return chosen, tuple(pattern for pattern in every if pattern not in fits)
+    return dict(sorted(chosen.items())), tuple(pattern for pattern in every if pattern not in fitting)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -218,11 +229,13 @@ def _rewritten(
 
 
 def _commit(
-    folder: Path, before: Manifest, infos: tuple[ShardInfo, ...], record: Takedown, metas: tuple[Meta, ...]
+    folder: Path, before: Manifest, infos: tuple[ShardInfo, ...], record: Takedown, metas: Mapping[str, Meta]
 ) -> Manifest:
     """Writes why, then the manifest, which makes the new set the set."""
     drops = [
-        Drop(
+        Gone(
+            id=key,
+            when=record.when,
             source_id=meta.source_id,
             source=meta.source,
             address=meta.address,
@@ -230,7 +243,7 @@ def _commit(
             reason=STAGE,
             detail=f"{record.reason} ({record.by})",
         )
-        for meta in metas
+        for key, meta in metas.items()
     ]
     write_rejects(folder, f"{STAGE}-{len(before.takedowns) + 1:03d}", drops)
     licences, languages = tally(folder, infos)

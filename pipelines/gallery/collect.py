@@ -15,6 +15,7 @@ import msgspec
 from trivium.data.preview import Previewer
 from trivium.data.shards import ShardSet, names
 from trivium.data.shards.address import Place
+from trivium.data.shards.sound import Faults, sound_part
 from trivium.data.shards.summary import find_sets, summarize
 from trivium.data.stage import Drop
 from trivium.errors import ShardError, StorageError
@@ -26,6 +27,7 @@ PAGE_BYTES = 24 << 20  # of records in all
 EXCERPT_LIMIT = 400
 SPARE = 40  # records drawn beyond the share, for those that can't be read
 CLUSTER_SHARE = 10  # one cluster for so many records
+MOST_NAMED = 10  # damaged records of one set that are named
 MOST_DROPS = 300_000  # rejects of one set that are kept in memory; all are counted
 
 
@@ -37,13 +39,15 @@ def open_sets(paths: Sequence[Path | str | Place]) -> tuple[list[ShardSet], list
     opened: list[ShardSet] = []
     damaged: list[dict[str, str]] = []
     for folder in find_sets(paths):
+        faults = Faults()
         try:
-            shards = ShardSet.open(folder, damaged=True)
+            whole = ShardSet.open(folder, damaged=True)
+            opened.append(sound_part(whole, faults))
         except (ShardError, StorageError) as error:
             damaged.append({"path": str(folder), "reason": str(error)})
             continue
-        opened.append(shards)
-        damaged += [{"path": str(folder / names.SHARDS / tar), "reason": why} for tar, why in shards.faults.items()]
+        damaged += [{"path": str(folder / names.SHARDS / tar), "reason": why} for tar, why in whole.faults.items()]
+        damaged += [{"path": str(folder / names.SHARDS), "reason": why} for why in faults.found]
     if not opened:
         raise ShardError(damaged[0]["reason"])
     return opened, damaged
@@ -129,7 +133,7 @@ def _records(
             one = record(shards, at, number, media)
         except (ShardError, StorageError) as error:
             broken += 1
-            if broken == 1 and not shards.faults:
+            if broken <= MOST_NAMED and shards.manifest.shards[shards.locate(at)[0]].name not in shards.faults:
                 faults.append({"path": str(shards.folder), "reason": str(error)})
             continue
         cost = len(msgspec.json.encode(one))

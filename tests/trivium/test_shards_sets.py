@@ -222,7 +222,8 @@ def test_sample_is_the_same_for_a_seed(sets):
     assert one == facts("shards", "sample", sets, "--seed", 4, "--count", 3)
     assert len(one) == 6
     assert one != facts("shards", "sample", sets, "--seed", 5, "--count", 3)
-    assert "speaks of" in run("shards", "sample", sets, "--by", "tokens").stdout
+    assert "speaks of" in run("shards", "sample", sets).stdout
+    assert fails(UsageError, "not tokenised, so no record weighs", "shards", "sample", sets, "--by", "tokens") == 2
     assert fails(UsageError, "records or tokens", "shards", "sample", sets, "--by", "luck") == 2
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trivium.commands import shards_change, shards_records
-from trivium.console import emit_json, err, note, out
+from trivium.commands.shards_damage import complain
+from trivium.console import counted, emit_json, err, note, out
 
 if TYPE_CHECKING:
     from trivium.data.shards.summary import Head
@@ -24,40 +25,35 @@ def ls(
     paths: Paths,
     records: Annotated[bool, typer.Option("--records", help="List the records, not the sets.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Records to list a set.")] = 50,
+    quick: Annotated[bool, typer.Option("--quick", help="Do not prove the indexes.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Lists the sets below PATH, or their records; exits 1 and names what is damaged, after all that is sound."""
     from trivium.commands import shards_view as view
+    from trivium.data.shards.rebuild import damaged_indexes
     from trivium.data.shards.summary import read_heads, summarize
 
     heads, damaged = read_heads(paths)
+    faults = {head.folder: [*head.faults.values(), *([] if quick else damaged_indexes(head))] for head in heads}
     if records:
-        rows = [row for head in heads for row in _rows(head, limit)]
+        rows = [row for head in heads for row in _rows(head, limit, faults[head.folder])]
         if as_json:
             emit_json(rows)
         else:
             out.print(view.table("", list(rows[0]) if rows else ["no records"], [list(r.values()) for r in rows]))
     else:
-        facts = [{**summarize(head), "faults": list(head.faults.values())} for head in heads]
+        facts = [{**summarize(head), "faults": faults[head.folder]} for head in heads]
         if as_json:
             emit_json([*facts, *({"path": path, "damaged": reason} for path, reason in damaged.items())])
         else:
             out.print(view.sets_table(facts))
-    _complain([*damaged.values(), *(fault for head in heads for fault in head.faults.values())])
+    complain([*damaged.values(), *dict.fromkeys(fault for some in faults.values() for fault in some)])
 
 
-def _complain(faults: list[str]) -> None:
-    """Names faults on standard error and ends with 1 when there are any."""
-    for fault in faults:
-        note(f"damaged: {fault}")
-    if faults:
-        raise typer.Exit(1)
-
-
-def _rows(head: "Head", limit: int) -> list[dict[str, Any]]:
+def _rows(head: "Head", limit: int, faults: list[str]) -> list[dict[str, Any]]:
     from trivium.data.shards.lookup import open_first
 
-    shards = open_first(head, limit)
+    shards = open_first(head, limit, faults.append)
     entries = shards.entries
     return [
         {
@@ -97,7 +93,7 @@ def stat(paths: Paths, as_json: AsJson = False) -> None:
             out.print(view.sets_table(facts))
             rows = [[corpus, *sums.values()] for corpus, sums in by_corpus(heads).items()]
             out.print(view.table("", ["corpus", "records", "tokens", "patches"], rows))
-    _complain([*damaged.values(), *(fault for head in heads for fault in head.faults.values())])
+    complain([*damaged.values(), *(fault for head in heads for fault in head.faults.values())])
 
 
 def gallery(
@@ -118,10 +114,10 @@ def gallery(
         emit_json({"page": str(target), **dataclasses.asdict(facts)})
     else:
         note(
-            f"{target}: {facts.records} records, {facts.clusters} clusters, {facts.rejects} rejects, "
-            f"{facts.bytes:,} bytes; open it in a browser"
+            f"{target}: {counted(facts.records, 'record')}, {counted(facts.clusters, 'cluster')}, "
+            f"{counted(facts.rejects, 'reject')}, {counted(facts.bytes, 'byte')}; open it in a browser"
         )
-    _complain([one["reason"] for one in facts.damaged])
+    complain([one["reason"] for one in facts.damaged])
 
 
 def tokenize(
@@ -199,7 +195,7 @@ def register(app: typer.Typer) -> None:
         name="shards", help="Look into shard sets, prove, compare, change and tokenise them.", no_args_is_help=True
     )
     records, change = shards_records, shards_change
-    look = (ls, stat, records.show, records.grep, records.sample, change.verify, change.diff)
+    look = (ls, stat, records.show, records.grep, records.sample, change.verify, change.index, change.diff)
     commands: tuple[Callable[..., None], ...] = (*look, change.drop, gallery, tokenize)
     for command in commands:
         group.command()(command)

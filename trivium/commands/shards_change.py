@@ -1,4 +1,4 @@
-"""`trivium shards verify`, `diff` and `drop`: whole sets proven, compared, and made smaller."""
+"""`trivium shards verify`, `index`, `diff` and `drop`: whole sets proven, mended, compared, and made smaller."""
 
 import dataclasses
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from trivium.console import emit_json, err, note, out
+from trivium.commands.shards_damage import complain, name
+from trivium.console import counted, emit_json, err, note, out
 
 Set = Annotated[str, typer.Argument(help="A shard set; a path or an address.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
@@ -42,10 +43,10 @@ def verify(
             for problem in report.problems:
                 out.print("[red]fault:[/] ", end="")
                 out.print(problem, markup=False, highlight=False, soft_wrap=True)
-            verdict = f"{len(report.problems)} faults" if report.problems else "whole"
+            verdict = counted(len(report.problems), "fault") if report.problems else "whole"
+            sums = (counted(report.shards, "shard"), counted(report.records, "record"), counted(report.tokens, "token"))
             out.print(
-                f"{target}: {verdict}; {report.shards} shards, {report.records:,} records, {report.tokens:,} tokens, "
-                f"{report.bytes:,} bytes read",
+                f"{target}: {verdict}; {', '.join(sums)}, {counted(report.bytes, 'byte')} read",
                 markup=False,
                 highlight=False,
                 soft_wrap=True,
@@ -69,8 +70,36 @@ def diff(
         emit_json(dataclasses.asdict(found))
     else:
         out.print(view.diff_view(found))
+        name(found.damaged)
     if not found.identical:
         raise typer.Exit(1)
+
+
+def index(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Shard sets, or folders that hold some.")],
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Make those that are missing or differ again from their tars.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Checks every index against its manifest; exits 1 when one is missing or differs and was not rebuilt."""
+    from trivium.commands import shards_view as view
+    from trivium.data.shards.rebuild import check_indexes
+    from trivium.data.shards.summary import find_sets
+    from trivium.errors import ShardError
+
+    checked, faults = [], []
+    for folder in find_sets(paths):
+        try:
+            checked += check_indexes(folder, rebuild=rebuild)
+        except ShardError as error:  # no manifest to check against
+            faults.append(str(error))
+    if as_json:
+        facts = [{"path": str(c.path), "state": c.state, "was": c.fault, "records": c.records} for c in checked]
+        emit_json({"indexes": facts, "damaged": [*faults, *(one.left for one in checked if one.left)]})
+    else:
+        out.print(view.indexes_view(checked))
+    complain([*faults, *(one.left for one in checked if one.left)])
 
 
 def drop(
@@ -83,6 +112,10 @@ def drop(
     licences: Annotated[list[str] | None, typer.Option("--license", help="A licence, or a pattern with *.")] = None,
     by: Annotated[str | None, typer.Option("--by", help="Who decided it; by default your login name.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, change nothing.")] = False,
+    among: Annotated[
+        list[str] | None,
+        typer.Option("--among", metavar="PATH", help="Sets that hold the parents of derived records; default: beside."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Takes records out of a set for good; rewrites only the shards that hold them. Exits 1 when nothing fits."""
@@ -91,6 +124,7 @@ def drop(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from trivium.commands import shards_view as view
+    from trivium.data.shards.summary import find_sets
     from trivium.data.shards.takedown import Wanted
     from trivium.data.shards.takedown import drop as take_down
 
@@ -102,6 +136,7 @@ def drop(
             wanted,
             reason=reason,
             by=by or getpass.getuser(),
+            among=None if among is None else find_sets(among),
             dry_run=dry_run,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
@@ -112,5 +147,6 @@ def drop(
         out.print(view.drop_view(found, dry_run))
     for pattern in found.unmatched:
         note(f"{pattern!r} fits no record of {path}")
+    complain(found.damaged)
     if not found.ids:
         raise typer.Exit(1)

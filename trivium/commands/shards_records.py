@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trivium.console import emit_json, note, out
+from trivium.commands.shards_damage import complain, name, open_sets
+from trivium.console import counted, emit_json, note, out
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trivium.data.shards import ShardSet
-    from trivium.data.shards.summary import Head
+    from trivium.data.shards.sound import Faults
     from trivium.data.stage import Drop
 
 Set = Annotated[str, typer.Argument(metavar="PATH", help="A shard set, or a folder of sets; a path or an address.")]
@@ -26,78 +29,96 @@ def show(
     """Shows one record with its pictures and its lineage to the source bytes, or why it was rejected."""
     import msgspec
 
-    from trivium.commands import shards_view as view
     from trivium.data.shards.lineage import trace
-    from trivium.data.shards.lookup import open_at
-    from trivium.data.shards.summary import read_heads
+    from trivium.data.shards.sound import Faults
 
-    heads, damaged = read_heads([path])
-    for reason in damaged.values():
-        note(f"damaged: {reason}")
-    found = _find(heads, key, path)
+    faults = Faults()
+    sets = open_sets([path], faults)
+    for shards in sets:
+        for fault in shards.faults.values():
+            faults(fault)
+    found = _find(sets, key, path, faults)
     if not isinstance(found, tuple):
-        if as_json:
-            emit_json({"rejected": msgspec.to_builtins(found)})
-        else:
-            out.print(view.reject_view(found))
+        _show_lost(found, as_json)
+        complain(faults.found)
         return
-    head, info, whole_key = found
-    shards, number = open_at(head, info, whole_key)
+    shards, number = found
     document, media = shards.read(number)
-    entries = shards.entries
     facts = {
-        "set": str(head.folder),
-        "shard": info.name,
-        "offset": int(entries.offset[number]),
-        "size": int(entries.size[number]),
+        "set": str(shards.folder),
+        "shard": shards.manifest.shards[shards.locate(number)[0]].name,
+        "offset": int(shards.entries.offset[number]),
+        "size": int(shards.entries.size[number]),
         "members": shards.members(number),
-        "tokens": int(entries.tokens[number]),
-        "patches": int(entries.patches[number]),
-        "lineage": trace(document, head, heads),
+        "tokens": int(shards.entries.tokens[number]),
+        "patches": int(shards.entries.patches[number]),
+        "lineage": trace(document, shards, sets, tell=faults),
     }
     if save is not None:
         _save(shards, number, save)
     if as_json:
         emit_json({**facts, "document": msgspec.to_builtins(document)})
     else:
+        from trivium.commands import shards_view as view
+
         out.print(view.record_view(facts, document, media, out.width if out.color_system else 0))
+    complain(faults.found)
 
 
-def _find(heads: "list[Head]", key: str, path: str) -> "tuple[Head, Any, str] | Drop":
-    """The one record that `key` names, or else the one reject. Raises ShardError saying what there is instead."""
+def _find(sets: "list[ShardSet]", key: str, path: str, tell: "Faults") -> "tuple[ShardSet, int] | Drop":
+    """The one record that `key` names, or else what was refused or taken down. Raises ShardError saying what there is
+    instead."""
     from trivium.data.shards.lookup import find_records
     from trivium.errors import ShardError
 
-    records = [(head, info, whole) for head in heads for info, whole in find_records(head, key)]
+    records = [
+        (shards, number, whole) for shards in sets for number, whole in find_records(shards, key, tell=tell).items()
+    ]
     if len({whole for _, _, whole in records}) == 1:
-        return records[0]  # the same content may lie in a set and in the one tokenised from it
+        return records[0][:2]  # the same content may lie in a set and in the one tokenised from it
     if records:
         some = ", ".join(sorted({whole for _, _, whole in records})[:3])
         raise ShardError(f"{path}: {key!r} names several records ({some}, …); give more characters")
-    rejects = {}
-    for head in heads:
-        for drop in _rejects(head):
-            if key and drop.source_id.startswith(key):
-                rejects[drop.source_id] = drop
-    if len(rejects) == 1:
-        return next(iter(rejects.values()))
-    sets = f"{len(heads)} sets" if len(heads) > 1 else "the set"
-    what = f"begins {len(rejects)} rejects: give more characters" if rejects else f"is no id or source_id in {sets}"
+    lost = {drop.source_id: drop for shards in sets for drop in _lost(shards, key, tell)} if key else {}
+    if len(lost) == 1:
+        return next(iter(lost.values()))
+    name(tell.found)
+    where = f"in {counted(len(sets), 'set')}" if len(sets) != 1 else "in the set"
+    what = f"begins {len(lost)} rejects: give more characters" if lost else f"is no id or source_id {where}"
     raise ShardError(f"{path}: {key!r} {what}; `trivium shards ls --records {path}` lists records")
 
 
-def _rejects(head: "Head") -> "list[Drop]":
-    from trivium.data.shards import read_rejects
+def _lost(shards: "ShardSet", key: str, tell: "Faults") -> "Iterator[Drop]":
+    """What was taken down or refused under a key that begins so."""
+    from trivium.data.shards.relatives import STAGE, taken_down
+    from trivium.errors import ShardError
 
-    return list(read_rejects(head.folder))
+    try:
+        yield from (gone for gone in taken_down(shards) if gone.id.startswith(key) or gone.source_id.startswith(key))
+        yield from (drop for drop in shards.rejects() if drop.source_id.startswith(key) and drop.stage != STAGE)
+    except ShardError as error:
+        tell(str(error))
+
+
+def _show_lost(drop: "Drop", as_json: bool) -> None:
+    import msgspec
+
+    from trivium.commands import shards_view as view
+    from trivium.data.shards.relatives import Gone
+
+    if as_json:
+        emit_json({"taken_down" if isinstance(drop, Gone) else "rejected": msgspec.to_builtins(drop)})
+    else:
+        out.print(view.gone_view(drop) if isinstance(drop, Gone) else view.reject_view(drop))
 
 
 def _save(shards: "ShardSet", number: int, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     key = shards.entries.id[number]
-    for name in shards.members(number):
-        (folder / f"{key}.{name}").write_bytes(shards.read_media(number, name))
-    note(f"saved {len(shards.members(number))} members of {key} in {folder}")
+    members = shards.members(number)
+    for field in members:
+        (folder / f"{key}.{field}").write_bytes(shards.read_media(number, field))
+    note(f"saved {counted(len(members), 'member')} of {key} in {folder}")
 
 
 def grep(
@@ -116,10 +137,9 @@ def grep(
     import re
 
     from trivium.commands import shards_view as view
-    from trivium.data.shards import ShardSet
-    from trivium.data.shards.search import check_fields
+    from trivium.data.shards.search import check_fields, check_scores
     from trivium.data.shards.search import grep as search
-    from trivium.data.shards.summary import find_sets
+    from trivium.data.shards.sound import Faults
     from trivium.errors import UsageError
 
     try:
@@ -132,19 +152,21 @@ def grep(
     check_fields(fields)
     listed: list[dict[str, Any]] = []
     sums = []
-    for folder in find_sets(paths):
-        shards = ShardSet.open(folder)
-        records, matches = set(), 0
-        for match in search(shards, wanted, fields):
-            records.add(match.record)
+    faults, scores = Faults(), set[str]()
+    for shards in open_sets(paths, faults):
+        records, matches, last = 0, 0, -1
+        for match in search(shards, wanted, fields, tell=faults, scores=scores):
+            records, last = records + (match.record != last), match.record
             matches += match.count
             if len(listed) < limit and not count:
-                listed.append({"set": str(folder), **dataclasses.asdict(match)})
-        sums.append({"set": str(folder), "records": len(records), "matches": matches, "of": len(shards)})
+                listed.append({"set": str(shards.folder), **dataclasses.asdict(match)})
+        sums.append({"set": str(shards.folder), "records": records, "matches": matches, "of": len(shards)})
+    check_scores(fields, scores)
     if as_json:
-        emit_json({"sets": sums, "listed": listed})
+        emit_json({"sets": sums, "listed": listed, "damaged": faults.found})
     else:
         out.print(view.grep_view(sums, listed))
+    complain(faults.found)
     if not any(one["records"] for one in sums):
         raise typer.Exit(1)
 
@@ -162,21 +184,22 @@ def sample(
     import msgspec
 
     from trivium.commands import shards_view as view
-    from trivium.data.shards import ShardSet
     from trivium.data.shards.search import sample as draw
-    from trivium.data.shards.summary import find_sets
+    from trivium.data.shards.sound import Faults, each_document, sound_part
     from trivium.errors import UsageError
 
     if by not in ("records", "tokens"):
         raise UsageError(f"--by {by}: write records or tokens")
-    drawn = []
-    for folder in find_sets(paths):
-        shards = ShardSet.open(folder)
-        for number in draw(shards, count, seed, by_tokens=by == "tokens"):
-            document = shards.read_document(number)
-            facts = {"set": str(folder), "id": document.id, "tokens": int(shards.entries.tokens[number])}
+    drawn: list[dict[str, Any]] = []
+    faults = Faults()
+    for whole in open_sets(paths, faults):
+        shards = sound_part(whole, faults)
+        numbers = draw(shards, count, seed, by_tokens=by == "tokens")
+        for number, document in each_document(shards, faults, numbers):
+            facts = {"set": str(shards.folder), "id": document.id, "tokens": int(shards.entries.tokens[number])}
             drawn.append({**facts, "document": msgspec.to_builtins(document)} if as_json else {**facts, "of": document})
     if as_json:
-        emit_json(drawn)
+        emit_json([*drawn, *({"damaged": fault} for fault in faults.found)])
     else:
         out.print(view.sample_view(drawn))
+    complain(faults.found)

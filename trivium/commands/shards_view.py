@@ -4,7 +4,7 @@ Odd: everything that comes out of a record is foreign text; control characters a
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -14,13 +14,16 @@ from rich.table import Table
 from rich.text import Text as RichText
 from rich.tree import Tree
 
-from trivium.commands.shards_pictures import picture
-from trivium.console import printable, size
+from trivium.console import counted, printable, size
 from trivium.data.records import Document, Evidence, Image, Text, Video
-from trivium.data.shards.diff import KINDS, Change, Difference
-from trivium.data.shards.manifest import Manifest
-from trivium.data.shards.takedown import Dropped
-from trivium.data.stage import Drop
+
+if TYPE_CHECKING:
+    from trivium.data.shards.diff import Change, Difference
+    from trivium.data.shards.manifest import Manifest
+    from trivium.data.shards.rebuild import Checked
+    from trivium.data.shards.relatives import Gone
+    from trivium.data.shards.takedown import Dropped
+    from trivium.data.stage import Drop
 
 MOST_PARENTS = 12  # of one record in a terminal; a long row may have thousands
 
@@ -47,11 +50,11 @@ def sets_table(facts: list[dict[str, Any]]) -> Table:
     return table("", headings, rows)
 
 
-def stat_view(facts: dict[str, Any], manifest: Manifest) -> Group:
+def stat_view(facts: dict[str, Any], manifest: "Manifest") -> Group:
     """The tables of one set."""
     parts: list[RenderableType] = [Rule(RichText(f"{facts['corpus']}  {printable(facts['path'])}"), align="left")]
     about = f"recipe {facts['recipe'][:12] or '–'}   tokenizer {(facts['tokenizer'] or 'none')[:12]}   "
-    about += f"pictures {(facts['pictures'] or 'none')[:12]}   {facts['images']:,} images"
+    about += f"pictures {(facts['pictures'] or 'none')[:12]}   {counted(facts['images'], 'image')}"
     parts.append(RichText(about, style="dim"))
     for key, name in (("buckets", "bucket"), ("licences", "licence"), ("languages", "language")):
         rows = [[label or "(none)", *sums.values()] for label, sums in facts[key].items()]
@@ -65,8 +68,8 @@ def stat_view(facts: dict[str, Any], manifest: Manifest) -> Group:
         ]
         parts.append(table("funnel", ["stage", "in", "kept", "dropped"], rows))
     if manifest.takedowns:
-        rows = [[one.records, len(one.shards), one.by, one.reason] for one in manifest.takedowns]
-        parts.append(table("takedowns", ["records", "shards", "by", "reason"], rows))
+        rows = [[one.records, len(one.shards), one.when, one.by, one.reason] for one in manifest.takedowns]
+        parts.append(table("takedowns", ["records", "shards", "on", "by", "reason"], rows))
     return Group(*parts)
 
 
@@ -97,6 +100,8 @@ def record_view(facts: dict[str, Any], document: Document, media: Mapping[str, b
             shown: RenderableType = RichText(f"({how}; --save DIR writes it)", style="dim")
             drawn = False
             if width and isinstance(segment, Image):
+                from trivium.commands.shards_pictures import picture
+
                 shown, drawn = picture(media[segment.media], width - 4)
             parts += [Rule(name, align="left"), shown] if drawn else [Panel(shown, title=name, title_align="left")]
     rows = [
@@ -109,9 +114,9 @@ def record_view(facts: dict[str, Any], document: Document, media: Mapping[str, b
         ["duplicates", "\n".join(meta.duplicates) or "(none)"],
         ["scores", "\n".join(f"{name} {value:g}" for name, value in sorted(meta.scores.items())) or "(none)"],
         *([["questions", _questions(meta.evidence)]] if meta.evidence else []),
-        ["stored", f"{facts['shard']} at byte {facts['offset']:,}, {facts['size']:,} bytes"],
+        ["stored", f"{facts['shard']} at byte {facts['offset']:,}, {counted(facts['size'], 'byte')}"],
         ["members", ", ".join(f"{name} {count:,}" for name, count in facts["members"].items())],
-        ["tokens", f"{facts['tokens']:,} tokens, {facts['patches']:,} patches"],
+        ["tokens", f"{counted(facts['tokens'], 'token')}, {counted(facts['patches'], 'patch', 'patches')}"],
     ]
     parts.append(table("record", ["what", "is"], rows))
     parts.append(lineage_view(facts["lineage"]))
@@ -146,25 +151,63 @@ def lineage_view(chain: dict[str, Any], onto: Tree | None = None) -> Tree:
         lineage_view(parent, tree)
     if len(chain["parents"]) > MOST_PARENTS:
         tree.add(f"and {len(chain['parents']) - MOST_PARENTS:,} more (--json lists them)")
-    source = ", ".join(f"{key}: {value}" for key, value in chain["source"].items())
+    source = ", ".join(f"{key}: {_plain(value)}" for key, value in chain["source"].items() if not _empty(value))
     place = tree.add(RichText(printable(f"source {source}")))
     place.add(RichText(printable(f"at {chain['address']}"))).add(f"bytes sha256 {chain['sha256'] or 'unknown'}")
     return tree
 
 
-def reject_view(drop: Drop) -> RenderableType:
+def reject_view(drop: "Drop") -> RenderableType:
     """Why something was refused."""
     rows = [[name, getattr(drop, name)] for name in drop.__struct_fields__ if getattr(drop, name) not in ("", None)]
+    rows = [row for row in rows if row != ["error", False]]
     return table("rejected", ["what", "is"], [[name, str(value)] for name, value in rows])
 
 
-def diff_view(found: Difference) -> RenderableType:
+def _empty(value: Any) -> bool:
+    """A key of a recipe that was left as it comes."""
+    return value is None or value is False or (isinstance(value, str | list | tuple | dict) and not value)
+
+
+def _plain(value: Any) -> str:
+    """A value of a recipe as YAML people write it, on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_plain(one)}" for key, one in value.items() if not _empty(one)) + "}"
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(one) for one in value)
+    return "true" if value is True else str(value)
+
+
+def gone_view(gone: "Gone") -> Group:
+    """When and why a record was taken down."""
+    on = f" on {gone.when}" if gone.when else ""
+    said = f"{gone.id or gone.source_id} was taken down{on}: {gone.detail}"
+    rows = [["id", gone.id], ["source_id", gone.source_id], ["source", gone.source], ["address", gone.address]]
+    return Group(RichText(printable(said), style="yellow"), table("", ["what", "was"], rows))
+
+
+def indexes_view(checked: "Sequence[Checked]") -> Group:
+    """What is wrong with indexes, or was; then how many are right."""
+    rows = [[str(one.path), one.state, one.records] for one in checked if one.fault]
+    parts: list[RenderableType] = [table("", ["index", "state", "records"], rows)] if rows else []
+    states = [one.state for one in checked]
+    counts = ", ".join(f"{states.count(state):,} {state}" for state in dict.fromkeys(["whole", *states]))
+    parts.append(RichText(f"{counted(len(checked), 'index', 'indexes')}: {counts}"))
+    return Group(*parts)
+
+
+def diff_view(found: "Difference") -> RenderableType:
     """Notes and counts, then the first changes of each kind."""
+    from trivium.data.shards.diff import KINDS
+
     if found.identical:
-        return RichText(f"identical: {found.records[0]:,} records, every byte the same", style="green")
+        return RichText(f"identical: {counted(found.records[0], 'record')}, every byte the same", style="green")
     parts: list[RenderableType] = [RichText(f"note: {printable(note)}", style="yellow") for note in found.notes]
     counts = ", ".join(f"{found.counts[kind]:,} {kind}" for kind in KINDS)
-    parts.append(RichText(f"different: {found.records[0]:,} and {found.records[1]:,} records; {counts}"))
+    if found.manifest:
+        parts.append(RichText(f"different: {found.records[0]:,} and {found.records[1]:,} records; {counts}"))
+    else:
+        parts.append(RichText("the same build, and damaged since: its manifests are equal, the files are not"))
     steps = [[kind, step, count] for kind in KINDS for step, count in found.steps[kind].items()]
     if steps:
         parts.append(table("", ["records", "by step", "count"], steps[:30]))
@@ -183,11 +226,14 @@ def diff_view(found: Difference) -> RenderableType:
     return Group(*parts)
 
 
-def drop_view(found: Dropped, dry_run: bool) -> RenderableType:
+def drop_view(found: "Dropped", dry_run: bool) -> RenderableType:
     """What went, or would go."""
     verb = "would drop" if dry_run else "dropped"
     parts: list[RenderableType] = [
-        RichText(f"{verb} {len(found.ids):,} records of {found.tokens:,} tokens, rewriting {len(found.shards)} shards")
+        RichText(
+            f"{verb} {counted(len(found.ids), 'record')} of {counted(found.tokens, 'token')}, rewriting "
+            f"{counted(len(found.shards), 'shard')}"
+        )
     ]
     if found.ids:
         rows = [
@@ -220,6 +266,6 @@ def sample_view(drawn: list[dict[str, Any]], characters: int = 400) -> Group:
         document: Document = one["of"]
         text = document.text[:characters] + ("…" if len(document.text) > characters else "")
         media = "".join(f"[{name}] " for name in document.media)
-        title = f"{one['id']}  {one['tokens']:,} tokens  {printable(document.meta.address)}"
+        title = f"{one['id']}  {counted(one['tokens'], 'token')}  {printable(document.meta.address)}"
         parts.append(Panel(RichText(printable(media + text)), title=RichText(title), title_align="left"))
     return Group(*parts)

@@ -189,5 +189,4 @@ def test_what_storage_does_to_a_set_is_named(folder, damage):
     assert lost == 1
     with pytest.raises(ShardError, match=str(shards.entries.id[3])):
         shards.read(3)
-    ((head,), _) = read_heads([folder])
-    assert find_records(head, str(shards.entries.id[3]))
+    assert find_records(shards, str(shards.entries.id[3]))

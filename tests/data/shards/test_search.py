@@ -8,8 +8,9 @@ import pytest
 from trivium.data.records import finish
 from trivium.data.shards import ShardSet, write_set
 from trivium.data.shards.lineage import trace
-from trivium.data.shards.lookup import find_records, open_at, open_first
-from trivium.data.shards.search import check_fields, grep, sample
+from trivium.data.shards.lookup import find_records, open_first
+from trivium.data.shards.search import check_fields, check_scores, grep, sample
+from trivium.data.shards.sound import Faults
 from trivium.data.shards.summary import read_heads
 from trivium.errors import ShardError, UsageError
 
@@ -33,8 +34,19 @@ def test_grep_looks_into_metadata(folder):
     assert {match.field for match in matches} == {"address"}
     assert not list(grep(shards, re.compile("."), ("scores.words",)))
     assert len(list(grep(shards, re.compile("read"), ("lineage.steps",)))) == 52
-    with pytest.raises(UsageError, match="did you mean 'title'"):
-        check_fields(("titel",))
+    assert len(list(grep(shards, re.compile("^read$"), ("lineage.steps.name",)))) == 52
+    check_fields(("meta", "title", "meta.title", "scores.any", "evidence.task", "lineage.steps.seed"))
+    for wrong, match in (
+        ("titel", "did you mean 'title'"),
+        ("lineage.step", r"lineage has no part 'step'; it has recipe, source_sha256, parents, steps"),
+        ("meta.lineage.steps.names", "lineage.steps has no part 'names'; it has name, version"),
+        ("title.x", "title has no part 'x'; it has no parts"),
+    ):
+        with pytest.raises(UsageError, match=match):
+            check_fields((wrong,))
+    check_scores(("text", "scores.words", "meta.scores.words"), {"words", "lines"})
+    with pytest.raises(UsageError, match=r"no record has the score 'word'; they have lines, words"):
+        check_scores(("meta.scores.word",), {"words", "lines"})
 
 
 def test_samples_depend_on_seed_and_set_alone(folder):
@@ -46,10 +58,15 @@ def test_samples_depend_on_seed_and_set_alone(folder):
     assert sample(shards, 500, 0) == list(range(52))
 
 
-def test_a_sample_by_weight_prefers_what_is_long(folder):
-    shards = ShardSet.open(folder)
+def test_a_sample_by_weight_prefers_what_is_long(folder, tmp_path, base):
+    with pytest.raises(UsageError, match=r"not tokenised, so no record weighs any tokens"):
+        sample(ShardSet.open(folder), 1, 0, by_tokens=True)
+    records = [ShardSet.open(folder).read(number) for number in range(52)]
+    tokenised = [(one, {**media, "tokens": bytes(4 * (9 + len(one.text) // 40))}) for one, media in records]
+    write_set(tmp_path / "long", tokenised, msgspec.structs.replace(base, tokenizer="t" * 64))
+    shards = ShardSet.open(tmp_path / "long")
     drawn = Counter(sample(shards, 1, seed, by_tokens=True)[0] for seed in range(600))
-    sizes = np.asarray(shards.entries.size)
+    sizes = np.asarray(shards.entries.tokens)
     expected = sizes / sizes.sum()
     longest = int(sizes.argmax())
     assert abs(drawn[longest] / 600 - expected[longest]) < 0.04
@@ -59,31 +76,30 @@ def test_a_sample_by_weight_prefers_what_is_long(folder):
 
 def test_one_record_is_found_by_any_of_its_names(folder):
     shards = ShardSet.open(folder)
-    (head,), _ = read_heads([folder])
     for number in (0, 17, 51):
         key, source = str(shards.entries.id[number]), str(shards.entries.source_id[number])
         for name in (key, source, key[:14], source[:14]):
-            ((info, found),) = find_records(head, name)
-            assert found == key
-            opened, at = open_at(head, info, key)
-            assert opened.read(at) == shards.read(number)
-    assert find_records(head, "z" * 26) == []
-    assert find_records(head, '"') == []
-    assert find_records(head, "") == []
+            assert find_records(shards, name) == {number: key}
+    assert find_records(shards, "z" * 26) == {}
+    assert find_records(shards, '"') == {}
+    assert find_records(shards, "") == {}
     letters = [str(one)[0] for one in shards.entries.id]
-    assert len(find_records(head, max(letters, key=letters.count))) == 3
+    assert len(find_records(shards, max(letters, key=letters.count))) == 3
 
 
 def test_the_other_indexes_are_not_read_for_an_id(folder):
-    shards = ShardSet.open(folder)
+    key = str(ShardSet.open(folder).entries.id[0])
     (head,), _ = read_heads([folder])
-    key = str(shards.entries.id[0])
     for info in head.manifest.shards[1:]:
         (folder / "shards" / info.name.replace(".tar", ".idx.json")).write_bytes(b"damaged")
-    ((info, _),) = find_records(head, key)
-    assert open_at(head, info, key)[0].read(0) == shards.read(0)
+    shards = ShardSet.open(folder)
+    assert find_records(shards, key) == {0: key}
+    assert shards.read(0)[0].id == key
     with pytest.raises(ShardError, match="sha256"):
-        find_records(head, key[:5])
+        find_records(shards, key[:5])
+    faults = Faults()
+    assert find_records(shards, key[:8], tell=faults) == {0: key}
+    assert len(faults.found) == len(head.manifest.shards) - 1
     assert len(open_first(head, 3)) == head.manifest.shards[0].records
 
 
@@ -95,9 +111,8 @@ def test_lineage_goes_back_through_parents_to_the_source_bytes(tmp_path, texts, 
     meta = msgspec.structs.replace(document.meta, lineage=lineage, address="joined/1", source="joined")
     child = finish(msgspec.structs.replace(document, meta=meta, segments=document.segments * 2), {})
     write_set(tmp_path / "joined", [(child, {})], base)
-    heads, _ = read_heads([tmp_path])
-    head = next(one for one in heads if one.folder.name == "joined")
-    chain = trace(child, head, heads)
+    sets = [ShardSet.open(tmp_path / name) for name in ("raw", "joined")]
+    chain = trace(child, sets[1], sets)
     assert chain["source"] == {"name": "joined"}
     parent, missing = chain["parents"]
     assert (parent["id"], parent["address"]) == (document.id, document.meta.address)
@@ -112,8 +127,8 @@ def test_a_lineage_that_bites_its_tail_ends(tmp_path, texts, base):
     lineage = msgspec.structs.replace(document.meta.lineage, parents=(document.id,))
     forged = msgspec.structs.replace(document, meta=msgspec.structs.replace(document.meta, lineage=lineage))
     write_set(tmp_path / "s", [(forged, {})], base)
-    heads, _ = read_heads([tmp_path / "s"])
-    chain = trace(forged, heads[0], heads)
+    shards = ShardSet.open(tmp_path / "s")
+    chain = trace(forged, shards, [shards])
     depth = 0
     while "parents" in chain:
         chain, depth = chain["parents"][0], depth + 1

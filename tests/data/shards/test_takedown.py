@@ -7,7 +7,9 @@ import sys
 import msgspec
 import pytest
 
+from trivium.data.records import Text, finish, source_id
 from trivium.data.shards import ShardSet, read_rejects, write_set
+from trivium.data.shards.relatives import taken_down
 from trivium.data.shards.summary import summarize
 from trivium.data.shards.takedown import Wanted, drop, refuse_return
 from trivium.data.shards.verify import verify
@@ -28,7 +30,7 @@ def test_only_the_touched_shards_change_and_who_and_why_are_kept(folder):
     key, source = str(before.entries.id[number]), str(before.entries.source_id[number])
     touched = before.manifest.shards[before.entries.shard[number]].name
     text = before.read_document(number).text
-    found = drop(folder, Wanted(ids=(key,)), reason="asked by its author", by="ann")
+    found = drop(folder, Wanted(ids=(key,)), reason="asked by its author", by="ann", when="2026-01-31")
     after = ShardSet.open(folder)
     assert found.ids == (key,)
     assert found.shards == (touched,)
@@ -45,6 +47,9 @@ def test_only_the_touched_shards_change_and_who_and_why_are_kept(folder):
     assert found.digest == after.digest != before.digest
     (takedown,) = after.manifest.takedowns
     assert (takedown.reason, takedown.by, takedown.ids, takedown.records) == ("asked by its author", "ann", (key,), 1)
+    assert takedown.when == "2026-01-31"
+    (gone,) = taken_down(after)
+    assert (gone.id, gone.when) == (key, "2026-01-31")
     (reject,) = read_rejects(folder)
     assert (reject.source_id, reject.stage) == (source, "takedown")
     assert reject.detail == "asked by its author (ann)"
@@ -116,6 +121,48 @@ def test_what_was_made_of_a_record_goes_with_it(texts, base, tmp_path):
     assert len(ShardSet.open(tmp_path / "derived")) == 7
 
 
+def child(document, parents, address):
+    """A record made of others, in the manner of long rows."""
+    lineage = msgspec.structs.replace(document.meta.lineage, parents=tuple(parents))
+    meta = msgspec.structs.replace(document.meta, source="joined", address=address, lineage=lineage)
+    meta = msgspec.structs.replace(meta, source_id=source_id("joined", address))
+    segments = (*document.segments, Text(text=address))
+    return finish(msgspec.structs.replace(document, meta=meta, segments=segments), {}), {}
+
+
+def test_other_sets_say_which_records_a_derived_one_came_from(mixed, texts, base, tmp_path, damage):
+    """`mixed` → `rows`, each of two of its records → `long`, each of one row."""
+    raw = ShardSet.open(mixed)
+    metas = [raw.read_document(n).meta for n in range(len(raw))]
+    rows = [
+        child(texts[n][0], (metas[2 * n].source_id, metas[2 * n + 1].source_id), f"row/{n}")
+        for n in range(len(raw) // 2)
+    ]
+    write_set(tmp_path / "rows", rows, base)
+    long = [child(one, (one.meta.source_id,), f"long/{one.id}") for one, _ in rows[:6]]
+    write_set(tmp_path / "long", long, base)
+
+    def would_go(name, **wanted):
+        return drop(tmp_path / name, Wanted(**wanted), reason="r", by="b", dry_run=True)
+
+    assert would_go("rows", ids=(str(raw.entries.id[5]),)).ids == (rows[2][0].id,)
+    assert would_go("rows", ids=(metas[5].source_id,)).ids == (rows[2][0].id,)
+    assert would_go("long", ids=(str(raw.entries.id[5]),)).ids == (long[2][0].id,)  # two generations back
+    assert would_go("long", ids=(rows[2][0].id,)).ids == (long[2][0].id,)
+    from_a = {n for n, meta in enumerate(metas) if meta.address.startswith("https://a.org/")}
+    expected = sorted(rows[n][0].id for n in range(len(rows)) if from_a & {2 * n, 2 * n + 1})
+    assert list(would_go("rows", sources=("https://a.org/*",)).ids) == expected
+    assert len(would_go("long", sources=("site-packages",)).ids) == 6
+    assert would_go("rows", sources=("nowhere",)).unmatched == ("nowhere",)
+    nobody = drop(tmp_path / "rows", Wanted(ids=(str(raw.entries.id[5]),)), reason="r", by="b", among=[])
+    assert nobody.unmatched == (str(raw.entries.id[5]),)
+    drop(mixed, Wanted(ids=(str(raw.entries.id[5]),)), reason="r", by="b")  # gone there, and known all the same
+    assert would_go("rows", ids=(str(raw.entries.id[5]),)).ids == (rows[2][0].id,)
+    damage.flip_member(mixed, 3, "json")
+    (fault,) = would_go("rows", ids=(metas[0].source_id,)).damaged
+    assert "CRC differs" in fault
+
+
 def test_a_set_is_not_made_anew_over_its_takedowns(mixed, tmp_path):
     refuse_return(tmp_path / "new")
     refuse_return(mixed)
@@ -185,7 +232,7 @@ def dying(real):
     return call
 from trivium.data.shards.takedown import Wanted, drop, refuse_return
 os.replace, os.unlink, os.fsync = dying(os.replace), dying(os.unlink), dying(os.fsync)
-drop(sys.argv[1], Wanted(licences=("GPL-*",)), reason="r", by="b")
+drop(sys.argv[1], Wanted(licences=("GPL-*",)), reason="r", by="b", when="2026-01-31")
 print(calls)
 """
 
@@ -211,7 +258,7 @@ def test_killed_anywhere_it_leaves_the_old_set_or_the_new(mixed, tmp_path):
         seen.add(len(left))
         report = verify(folder)
         assert all("not in the manifest" in problem for problem in report.problems), report.problems
-        drop(folder, Wanted(licences=("GPL-*",)), reason="r", by="b")
+        drop(folder, Wanted(licences=("GPL-*",)), reason="r", by="b", when="2026-01-31")
         assert files(folder) == files(done)
     assert seen == {len(old), len(new)}
 
