@@ -41,9 +41,11 @@ class Loss(Strict):
 
 
 class Evaluate(Strict):
-    """Held-out evaluation before the first step, `every` so many steps (0: never between) and after the last.
+    """Held-out evaluation before the first step, `every` so many steps, and after the last; `every: 0` is off.
 
-    `rows` bounds the held-out rows a split, `context` their length (left out: the first stage's).
+    Off is off at both ends too: no held-out loss is measured and the report has none. For the ends alone give more
+    steps than the run has. `rows` bounds the held-out rows a split, `context` is their length (left out: the first
+    stage's).
     """
 
     every: int = 100

@@ -19,9 +19,11 @@ from trivium.model.batch import Batch
 from trivium.pipelines.train.balance import probe
 from trivium.pipelines.train.board import Board, open_board
 from trivium.pipelines.train.checkpoint import Checkpoint, CheckpointStore
+from trivium.pipelines.train.crowded import Crowded
 from trivium.pipelines.train.feed import Fed, Feed
 from trivium.pipelines.train.folder import RunFolder
 from trivium.pipelines.train.heldout import HeldOut, evaluate, held_out
+from trivium.pipelines.train.leave import Leaving, StepLeftError
 from trivium.pipelines.train.loading.skipped import Skipped
 from trivium.pipelines.train.metrics import MetricsLog
 from trivium.pipelines.train.prepare import Prepared, build_model
@@ -76,7 +78,7 @@ class Loop:
             )
 
     def run(self, stop: StopRequest) -> None:
-        """Trains from where it stands to the end, or to the end of the step in which a stop was asked for."""
+        """Trains from where it stands to the end, or to the last whole step when a stop is asked for."""
         held = self._held_out()
         steps, total = self.plan.steps, sum(stage.tokens for stage in self.plan.stages)
         metrics = MetricsLog(self.folder.metrics)
@@ -91,18 +93,25 @@ class Loop:
             ahead = self.prepared.run.data.ahead
             feed = Feed(self.plan, self.assembler, self.state, ahead=ahead, interrupted=lambda: stop.requested)
             with Saver(self.store) as saver, progress, feed:
-                if self.state is None:
+                if self.state is None and held is not None and not stop.requested:
                     self._evaluate(held, writer, progress, None)
+                leaving = Leaving(self.model, lambda: stop.requested)
+                crowded = Crowded(threads=torch.get_num_threads())
                 for fed in self._steps(feed, saver, writer):
-                    batch = self._train(fed, writer, progress)
-                    if self._evaluation_due():
+                    try:
+                        batch = self._train(fed, leaving, writer, progress)
+                    except StepLeftError:
+                        break
+                    if held is not None and self._evaluation_due():
                         self._evaluate(held, writer, progress, batch)
+                    if (hint := crowded.look()) is not None:
+                        progress.note(hint)
                     saver.check()
                     if stop.requested or self._save_due():
                         self._save(saver, writer)
                     if stop.requested:
                         return
-                self._save_rest(saver, writer)  # stopped while storage gave no answer
+                self._save_rest(saver, writer)  # a step was left, or stopped while storage gave no answer
         finally:
             writer.close()
             self.skipped.close()
@@ -120,15 +129,17 @@ class Loop:
         if self.step > self._saved_step:
             self._save(saver, writer)
 
-    def _train(self, fed: Fed, writer: "_Writer", progress: TrainProgress) -> Batch:
+    def _train(self, fed: Fed, leaving: Leaving, writer: "_Writer", progress: TrainProgress) -> Batch:
+        """One step and its line. Raises StepLeftError, and then nothing has changed."""
         began = time.perf_counter()
         rows = fed.rows
+        batch = fed.batch.to(self.prepared.device)
+        with leaving.armed():
+            measured = train_step(self.model, self.optimizer, self.prepared, batch, step=rows.step + 1, lr=rows.lr)
         left_out = self.skipped.take(rows.step + 1, sum(len(row.pieces) for row in rows.rows), fed.skips)
         if left_out is not None and self.skipped.skipped - len(fed.skips) < TOLD:
             first = fed.skips[0]
             progress.note(f"step {rows.step + 1}: {len(fed.skips)} left out ({first.reason}: {first.detail})")
-        batch = fed.batch.to(self.prepared.device)
-        measured = train_step(self.model, self.optimizer, self.prepared, batch, step=rows.step + 1, lr=rows.lr)
         clock = {"step": fed.waited + time.perf_counter() - began, "data": fed.waited, **measured.pop("time")}
         if self._saving is not None:
             clock["checkpoint"], self._saving = self._saving, None
@@ -148,8 +159,12 @@ class Loop:
         progress.show(line, self.prepared.schedule.stages[rows.stage].name)
         return batch
 
-    def _held_out(self) -> HeldOut:
+    def _held_out(self) -> HeldOut | None:
+        """The rows to evaluate on; None when evaluation is off."""
         rules, first = self.prepared.run.eval, self.prepared.schedule.stages[0]
+        if not rules.every:
+            self.note("held-out evaluation is off: eval.every is 0")
+            return None
         context = rules.context or first.context
         patches = first.patch_budget if rules.context is None else 4 * context
         return held_out(
@@ -157,8 +172,7 @@ class Loop:
         )
 
     def _evaluation_due(self) -> bool:
-        every = self.prepared.run.eval.every
-        return self.step == self.plan.steps or (every > 0 and self.step % every == 0)
+        return self.step == self.plan.steps or self.step % self.prepared.run.eval.every == 0
 
     def _evaluate(self, held: HeldOut, writer: "_Writer", progress: TrainProgress, batch: Batch | None) -> None:
         began = time.perf_counter()

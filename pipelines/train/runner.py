@@ -52,6 +52,8 @@ def train(path: Path, out: Path, overrides: Sequence[str] = (), note: Callable[[
         facts = write_report(folder, run_facts(folder, prepared, loop), note)
     if facts["complete"]:
         note(f"{folder.root}: complete, {facts['steps']} steps")
+    elif not facts["step"]:
+        note(f"{folder.root}: stopped before its first step was whole; the same command begins anew")
     else:
         note(f"{folder.root}: saved at step {facts['step']} of {facts['steps']}; the same command goes on from there")
     return facts

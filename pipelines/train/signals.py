@@ -1,4 +1,8 @@
-"""SIGTERM and SIGINT: the first asks for a stop at the next step border, the second stops at once."""
+"""SIGTERM and SIGINT: the first asks the run to leave its step and save, the second stops at once.
+
+Lost by the first: the step under way, which the next start trains again. By the second: all since the last checkpoint.
+An evaluation under way is finished first, since its line belongs to the step that is saved.
+"""
 
 import os
 import signal
@@ -35,5 +39,6 @@ class StopRequest:
         # os.write: safe at any place where the signal may have come, inside another print too
         os.write(
             sys.__stderr__.fileno() if sys.__stderr__ else 2,
-            f"\n{self.signal.name}: saving at the end of this step; once more stops at once\n".encode(),
+            f"\n{self.signal.name}: leaving the step under way (it is trained again when the run goes on) and saving; "
+            "once more stops at once\n".encode(),
         )

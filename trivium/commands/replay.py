@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 def replay(run: RunFile, keys: Keys = None, source: From = None, changes: Set = None, as_json: AsJson = False) -> None:
     """Loads single records as training does, by their keys: what comes of them, or why a run leaves them out.
 
-    Exit code 1 when one of them can't be used.
+    Exit code 1 when one of them can't be used or names no record; the others are loaded all the same.
     """
     from trivium.errors import UsageError
     from trivium.pipelines.train.loading.replay import keys_of
@@ -35,17 +35,21 @@ def replay(run: RunFile, keys: Keys = None, source: From = None, changes: Set = 
 
 
 def _print(facts: list[dict[str, object]], as_json: bool) -> None:
+    """One line a record, never folded: a key that is cut can't be given again."""
     from rich.markup import escape
-    from rich.table import Table
 
-    from trivium.console import emit_json, out
+    from trivium.console import emit_json, note, out
 
     if as_json:
         emit_json(facts)
         return
-    table = Table("record", "tokens", "pictures", "patches", "what comes of it")
     for fact in facts:
-        said = f"sha256 {str(fact['digest'])[:16]}…" if fact["usable"] else f"{fact['reason']}: {fact['detail']}"
-        counts = [str(fact.get(name, "")) for name in ("tokens", "pictures", "patches")]
-        table.add_row(escape(str(fact["key"])), *counts, escape(said))
-    out.print(table)
+        if fact["usable"]:
+            counts = ", ".join(f"{fact[name]} {name}" for name in ("tokens", "pictures", "patches"))
+            said = f"[green]usable[/]: {counts}, sha256 {fact['digest']}"
+        else:
+            said = f"[red]can't be used[/] ({fact['reason']}): {escape(str(fact['detail']))}"
+        out.print(f"{escape(str(fact['key']))}  {said}", soft_wrap=True, highlight=False)
+    bad = sum(not fact["usable"] for fact in facts)
+    if bad:
+        note(f"{bad} of {len(facts)} can't be used")

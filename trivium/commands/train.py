@@ -54,6 +54,7 @@ def sample(
     as_json: AsJson = False,
 ) -> None:
     """Writes text after a prompt, or code after a picture, from a trained checkpoint."""
+    _settle_environment()
     from trivium.console import emit_json, note, say
     from trivium.errors import InputError, UsageError
     from trivium.pipelines.train.sample import Sampling, facts, load_writer
@@ -121,10 +122,15 @@ def _sample_held_out(
 
 
 def _settle_environment() -> None:
-    """Before torch is imported: cuBLAS is deterministic only with a fixed workspace."""
+    """Before torch is imported: cuBLAS is deterministic only with a fixed workspace; idle OpenMP threads sleep.
+
+    By default they spin for milliseconds at every join, on the very cores that the threads they wait for need when
+    another program runs beside: nano on two cores with a load of five took eight times as long (docs/loader.md).
+    """
     import os
 
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def _print(facts: dict[str, object], out: Path) -> None:

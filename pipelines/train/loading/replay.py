@@ -12,7 +12,7 @@ from trivium.curriculum.rows import Piece, Row
 from trivium.curriculum.schedule import Schedule
 from trivium.data.config import load_yaml
 from trivium.data.shards import ShardSet
-from trivium.errors import InputError, UsageError
+from trivium.errors import InputError, ShardError
 from trivium.model.batch import NO_TARGET
 from trivium.pipelines.train.config import load_run
 from trivium.pipelines.train.loading.assemble import Assembler
@@ -23,8 +23,8 @@ from trivium.pipelines.train.prepare import tokenised_by
 def replay(run_file: Path, keys: Sequence[str], overrides: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Facts of each record `corpus/id`; `usable` is False, with reason and detail, for one that a run leaves out.
 
-    Pictures are decoded by worker processes as in training, whatever `data.workers` says. Raises UsageError for a key
-    that names no corpus, ShardError for one that names no record, StorageError when storage gives no answer.
+    So is a key that names no corpus or no one record of it (reason `key`). Pictures are decoded by worker processes as
+    in training, whatever `data.workers` says. Raises StorageError when storage gives no answer.
     """
     run = load_run(run_file, overrides)
     sets = open_corpora(run.corpora, load_yaml(Path(run.schedule), Schedule), damaged=True)
@@ -45,10 +45,14 @@ def keys_of(path: Path) -> list[str]:
 
 def _facts(assembler: Assembler, sets: dict[str, ShardSet], key: str) -> dict[str, Any]:
     corpus, _, name = key.partition("/")
+    unknown = {"key": key, "usable": False, "reason": "key"}
     if corpus not in sets or not name:
-        raise UsageError(f"{key}: a key is CORPUS/ID, and the schedule's corpora are {', '.join(sets)}")
+        return unknown | {"detail": f"a key is CORPUS/ID, and the schedule's corpora are {', '.join(sets)}"}
     shards = sets[corpus]
-    record = shards.find(name)
+    try:
+        record = shards.find(name)
+    except ShardError as error:
+        return unknown | {"detail": str(error)}
     piece = Piece(corpus, record, 0, int(shards.entries.tokens[record]))
     made = assembler.assemble([Row((piece,), piece.tokens, int(shards.entries.patches[record]))])
     facts: dict[str, Any] = {"key": f"{corpus}/{shards.entries.id[record]}", "where": shards.where(record)}

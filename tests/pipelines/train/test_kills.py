@@ -62,7 +62,7 @@ def test_sigterm_of_a_process_saves_and_exits_0(built, tmp_path):
     os.kill(process.pid, signal.SIGTERM)
     _, said = process.communicate()
     assert process.returncode == 0, said
-    assert "SIGTERM: saving at the end of this step" in said
+    assert "SIGTERM: leaving the step under way" in said
     assert "the same command goes on from there" in said
     last = json.loads(metrics.read_text().splitlines()[-1])["step"]
     assert (tmp_path / "run" / "checkpoints" / f"step-{last:08d}" / "manifest.json").is_file()

@@ -44,6 +44,29 @@ class _StopAt:
         monkeypatch.setattr(loop._Writer, "write", writing)
 
 
+def stop_inside(monkeypatch, step, backwards):
+    """Sends this process SIGTERM behind the second layer of a step, on the way there or back."""
+    real = loop.train_step
+
+    def ask(*_):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def training(model, optimizer, prepared, batch, *, step: int, lr: float, wanted=step):
+        hook = None
+        if step == wanted:
+            on_the_way_back = lambda module, inputs, output: output[0].register_hook(ask) and None  # noqa: E731
+            hook = model.backbone.layers[1].register_forward_hook(on_the_way_back if backwards else ask)
+        try:
+            measured = real(model, optimizer, prepared, batch, step=step, lr=lr)
+        finally:
+            if hook is not None:
+                hook.remove()
+        assert step != wanted, "the step was not left"
+        return measured
+
+    monkeypatch.setattr(loop, "train_step", training)
+
+
 def test_one_run_goes_through_all_stages(trained):
     out, facts, said = trained
     lines = read_metrics(out / "metrics.jsonl")
@@ -91,11 +114,20 @@ def test_a_finished_run_is_not_trained_again(copy, built):
 
 
 def test_sigterm_saves_and_the_same_command_goes_on(trained, built, tmp_path, monkeypatch):
+    """At a border and in the middle of a step, which is left there and trained again, to the same bits."""
     out = tmp_path / "run"
     said: list[str] = []
-    for step in (3, 13):  # before the first checkpoint; the last step of the first stage
+    with monkeypatch.context() as patch:
+        stop_inside(patch, 1, False)
+        assert train(built / "run.yaml", out, note=said.append)["step"] == 0
+    assert said[-1].endswith("stopped before its first step was whole; the same command begins anew")
+    # before the first checkpoint; two steps that are left; the last step of the first stage
+    for step, inside in ((3, None), (7, False), (9, True), (13, None)):
         with monkeypatch.context() as patch:
-            _StopAt(patch, step)
+            if inside is None:
+                _StopAt(patch, step)
+            else:
+                stop_inside(patch, step + 1, inside)
             facts = train(built / "run.yaml", out, note=said.append)
         assert not facts["complete"]
         assert facts["step"] == step

@@ -8,7 +8,7 @@ import pytest
 
 from trivium.curriculum.rows import Cursor, State
 from trivium.data.config import to_mapping
-from trivium.errors import InputError, StorageError, TrainError, UsageError
+from trivium.errors import InputError, StorageError, TrainError
 from trivium.pipelines.train import loop
 from trivium.pipelines.train.checkpoint import CheckpointStore, verify
 from trivium.pipelines.train.loading.assemble import Assembler
@@ -121,21 +121,31 @@ def test_a_skipped_record_replays_alone_by_its_key(harmed, prepared, tmp_path):
     assert facts[good]["patches"] == 16
     again = replay(place / "run.yaml", [good[:14]])
     assert again[0]["digest"] == facts[good]["digest"]
-    with pytest.raises(UsageError, match="the schedule's corpora are help, icons"):
-        replay(place / "run.yaml", ["nothing/abc"])
     with pytest.raises(InputError, match="no such file"):
         keys_of(tmp_path / "skipped.jsonl")
 
 
-def test_the_replay_command_ends_with_1_for_a_bad_record(harmed):
+def test_the_replay_command_names_all_and_ends_with_1(harmed, monkeypatch):
     from typer.testing import CliRunner
 
+    from trivium import console
     from trivium.cli import app
 
     place, keys = harmed
-    done = CliRunner().invoke(app, ["replay", str(place / "run.yaml"), *keys, "--json"])
+    wanted = ["nothing/abc", "icons/zz", *sorted(keys)]  # what is unknown does not hide the others
+    done = CliRunner().invoke(app, ["replay", str(place / "run.yaml"), *wanted, "--json"])
     assert done.exit_code == 1
-    assert {fact["key"] for fact in json.loads(done.stdout)} == keys
+    facts = json.loads(done.stdout)
+    assert [fact["key"] for fact in facts] == wanted
+    assert [fact["reason"] for fact in facts[:3]] == ["key", "key", "bytes"]
+    assert "the schedule's corpora are help, icons" in facts[0]["detail"]
+    assert "zz" in facts[1]["detail"]
+    monkeypatch.setattr(console, "out", console.Console(width=80))
+    shown = CliRunner().invoke(app, ["replay", str(place / "run.yaml"), *wanted])
+    assert shown.exit_code == 1
+    lines = shown.stdout.splitlines()  # one each, not cut at 80 columns
+    assert [line.partition("  ")[0] for line in lines] == wanted
+    assert all(fact["detail"] in line for fact, line in zip(facts, lines, strict=True))
 
 
 def test_storage_that_fails_in_a_run_costs_no_step(place, prepared, tmp_path, monkeypatch):
