@@ -52,7 +52,7 @@ def measure(payload: bytes) -> Measure:
 
 
 def frames_at(payload: bytes, seconds: Sequence[float], stated: Video) -> Iterator[Pixels]:
-    """The frame that stands at each of the rising times `seconds`: the last one that begins no later (but for rounding).
+    """The frame that stands at each of the rising times `seconds`: the last that begins no later (but for rounding).
 
     Raises GuardError as `measure` does, and with reason `record` when the clip is not what `stated` says; only after
     the last frame is it known that it is.
@@ -60,7 +60,7 @@ def frames_at(payload: bytes, seconds: Sequence[float], stated: Video) -> Iterat
     clip = _Clip(payload)
     _agree(clip.size == (stated.width, stated.height), stated, "{} × {} pixels", *clip.size)
     slack = min(SLACK, 0.25 / stated.fps)
-    held: "VideoFrame | None" = None
+    held: VideoFrame | None = None
     count = given = 0
     for at, frame in clip.frames():
         count += 1
@@ -139,5 +139,5 @@ class _Clip:
 def _rgb(frame: "VideoFrame") -> Pixels:
     from av.video.reformatter import Interpolation
 
-    exact = Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.BITEXACT | Interpolation.FULL_CHR_H_INT
+    exact = Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.BITEXACT
     return np.ascontiguousarray(frame.to_ndarray(format="rgb24", interpolation=exact, threads=1), dtype=np.uint8)

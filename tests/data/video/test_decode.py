@@ -87,6 +87,10 @@ def test_damage_anywhere_ends_it():
         assert caught.value.reason == "damaged"
         with pytest.raises(GuardError, match="decoding stops after"):
             measure(payload)
+    smeared = bytearray(clip(gop=60, codec="mpeg4"))  # which a decoder would conceal if it were let
+    smeared[len(smeared) // 2 : len(smeared) // 2 + 60] = np.random.default_rng(0).bytes(60)
+    with pytest.raises(GuardError, match="decoding stops after"):
+        measure(bytes(smeared))
     for payload in (b"", b"#EXTM3U\n/etc/passwd\n", clip(frames=2)[:300]):
         with pytest.raises(GuardError, match="no clip that can be opened"):
             measure(payload)

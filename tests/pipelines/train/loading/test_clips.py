@@ -12,7 +12,7 @@ import torch
 from trivium.curriculum.rows import Piece, Row
 from trivium.data.patches import PictureRules, VideoRules
 from trivium.data.records import Document, Image, Meta, Text, Video, finish, source_id
-from trivium.data.shards import Manifest, ShardSet, parse_buckets, write_set
+from trivium.data.shards import Manifest, ShardSet, parse_buckets, write_manifest, write_set, write_shard
 from trivium.data.shards.verify import verify
 from trivium.data.tokenizers.training import train
 from trivium.data.video import measure, plan
@@ -149,6 +149,18 @@ def test_what_metadata_count_is_what_the_decoders_make(root, loaded):
     assert h264.grids_I3.tolist() == [[4, 4, 6], [4, 4, 6], [2, 4, 6]]
     assert shards.manifest.patches == sum(shards.entries.patches.tolist()) > 6 * 240
     assert assembler.store.decoders.starts == 2  # one for the picture, one for all clips
+
+
+def test_verify_compares_the_patches_that_an_index_states(root, tmp_path):
+    folder = tmp_path / "mixed"
+    shutil.copytree(root / "corpora" / "mixed", folder)
+    shards = ShardSet.open(folder)
+    (info,) = shards.manifest.shards
+    made = write_shard(folder / "shards" / info.name, [shards.read(at) for at in range(len(shards))])
+    write_manifest(folder, msgspec.structs.replace(shards.manifest, shards=(made,)))
+    found = verify(folder).problems
+    assert len(found) == len(FILES) + 1
+    assert all("the index says 0" in problem for problem in found)
 
 
 @pytest.mark.parametrize("name", FILES)
