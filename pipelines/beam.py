@@ -13,8 +13,10 @@ import io
 import logging
 import os
 import shlex
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -167,8 +169,7 @@ def run_job(
     `wire` builds the graph. `logs` is a folder for worker logs; `tick` is called about ten times a second in the
     calling thread. Raises BuildError when the job fails, a worker process dies or the disk is full.
     """
-    with quiet(options.verbose), _worker_environment(options):
-        logs.mkdir(parents=True, exist_ok=True)
+    with quiet(options.verbose), _worker_environment(options, logs / "tmp"):
         job = _Job(name, wire, options, logs)
         return job.run(tick)
 
@@ -261,22 +262,34 @@ def _embedded_runner(options: BeamOptions, log: Path) -> Any:
 
 
 @contextlib.contextmanager
-def _worker_environment(options: BeamOptions) -> Iterator[None]:
-    """Lets worker processes import trivium from a bare checkout as well: they inherit PYTHONPATH."""
+def _worker_environment(options: BeamOptions, scratch: Path) -> Iterator[None]:
+    """What this process and its workers see while a job runs.
+
+    They import trivium from a bare checkout as well (PYTHONPATH), and temporary files go to `scratch`: Beam makes a
+    folder for each pipeline that a killed process leaves behind, and the next build cleans its own folder only.
+    """
+    scratch.mkdir(parents=True, exist_ok=True)
     root = str(Path(trivium.__file__).resolve().parent.parent)
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = root if not before else f"{root}{os.pathsep}{before}"
-    os.environ["TRIVIUM_VERBOSE"] = "1" if options.verbose else ""
-    os.environ["TRIVIUM_DRIVER"] = str(os.getpid())
+    paths = os.environ.get("PYTHONPATH")
+    wanted = {
+        "PYTHONPATH": root if not paths else f"{root}{os.pathsep}{paths}",
+        "TRIVIUM_VERBOSE": "1" if options.verbose else "",
+        "TRIVIUM_DRIVER": str(os.getpid()),
+        "TMPDIR": str(scratch.absolute()),
+    }
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    folder, tempfile.tempdir = tempfile.tempdir, None  # asked anew
     try:
         yield
     finally:
-        os.environ.pop("TRIVIUM_VERBOSE", None)
-        os.environ.pop("TRIVIUM_DRIVER", None)
-        if before is None:
-            os.environ.pop("PYTHONPATH", None)
-        else:
-            os.environ["PYTHONPATH"] = before
+        tempfile.tempdir = folder
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def worker_processes() -> list[int]:

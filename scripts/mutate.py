@@ -1,13 +1,19 @@
 """Applies every deliberate defect of tests/mutations.yaml to a copy of the tree; each must turn its named test red.
 
 A promise whose test was never seen to fail may be no promise. First the named tests run on the tree as it is, and must
-be green; then each defect is applied alone. Exit code 1 when a test stays green, or a defect can't be applied.
+be green; then each defect is applied alone. Exit code 1 when a test stays green, is red without its defect, or a defect
+can't be applied.
 
-    python scripts/mutate.py [-k WORD] [-j JOBS] [--list FILE]
+    python scripts/mutate.py [-k WORD] [--changed REV] [--sample N --seed S] [-j JOBS] [--json FILE] [--list FILE]
+
+The whole list takes hours on two cores. `--changed main~3` takes the defects whose file or test changed since, a sample
+those that a seed draws.
 """
 
 import argparse
 import os
+import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,7 +23,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
+import msgspec
 import tree
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from trivium.console import err, out
@@ -54,6 +62,31 @@ def read(path: Path) -> list[Mutation]:
     return mutations
 
 
+def changed(rev: str, root: Path = tree.ROOT) -> set[str]:
+    """Paths that differ from the commit `rev`, new files among them. Raises InputError when git does not know it."""
+    found: set[str] = set()
+    new = ["ls-files", "-z", "--others", "--exclude-standard"]
+    for arguments in (["diff", "--name-only", "-z", "--relative", rev, "--"], new):
+        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise InputError(f"--changed {rev}: {done.stderr.strip().splitlines()[0]}; give a commit, such as HEAD~3")
+        found.update(filter(None, done.stdout.split("\0")))
+    return found
+
+
+def choose(
+    mutations: Sequence[Mutation], word: str, since: set[str] | None, sample: int | None, seed: int
+) -> list[Mutation]:
+    """Those that every condition holds for, in the list's order; the same seed draws the same from the same list."""
+    chosen = [m for m in mutations if word in m.name or word in m.file]
+    if since is not None:
+        chosen = [m for m in chosen if m.file in since or m.test.partition("::")[0] in since]
+    if sample is not None and sample < len(chosen):
+        drawn = set(random.Random(seed).sample(range(len(chosen)), sample))
+        chosen = [m for place, m in enumerate(chosen) if place in drawn]
+    return chosen
+
+
 def mutated(mutation: Mutation, root: Path) -> str:
     """The defective text of the file. Raises InputError when the defect does not apply."""
     path = root / mutation.file
@@ -75,7 +108,7 @@ def environment(copy: Path) -> dict[str, str]:
 
 
 def pytest(copy: Path, tests: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", *tests]
     return subprocess.run(
         command, cwd=copy, env=environment(copy), capture_output=True, text=True, timeout=TIMEOUT, check=False
     )
@@ -90,9 +123,24 @@ def verify_isolation(copy: Path) -> None:
         raise TriviumError(f"the copy {copy} is not what Python imports there: {done.stdout or done.stderr}")
 
 
-def try_one(mutation: Mutation, copy: Path) -> Result:
-    """Applies one defect, runs its test, takes the defect away again."""
+def red_tests(done: subprocess.CompletedProcess[str], tests: Sequence[str]) -> set[str]:
+    """Those of `tests` that failed. Raises TriviumError when pytest did not run them."""
+    if done.returncode == 0:
+        return set()
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+?::.*?)(?: - .*)?$", done.stdout, flags=re.MULTILINE)
+    red = {test for test in tests if any(re.match(re.escape(test) + r"(?:\[|::|$)", name) for name in failed)}
+    if done.returncode != 1 or not red:
+        raise TriviumError(f"the named tests are not green without a defect:\n{done.stdout[-3000:]}{done.stderr}")
+    return red
+
+
+def try_one(mutation: Mutation, copy: Path, unsound: set[str]) -> Result:
+    """Applies one defect, runs its test, takes the defect away again; `unsound` are tests that are red without one."""
     start = time.monotonic()
+    if mutation.test in unsound:
+        return Result(
+            mutation=mutation, verdict="red without it", seconds=0.0, detail="the test fails on the sound tree"
+        )
     path = copy / mutation.file
     detail = ""
     try:
@@ -123,37 +171,61 @@ def run(mutations: Sequence[Mutation], jobs: int) -> list[Result]:
         verify_isolation(first)
         tests = sorted({mutation.test for mutation in mutations})
         err.print(f"mutate: {len(tests)} named tests on the sound tree", highlight=False)
-        done = pytest(first, tests)
-        if done.returncode != 0:
-            raise TriviumError(f"the named tests are not green without a defect:\n{done.stdout[-3000:]}{done.stderr}")
+        unsound = red_tests(pytest(first, tests), tests)
 
-        def work(mutation: Mutation) -> Result:
-            copy = copies.get()
-            try:
-                result = try_one(mutation, copy)
-            finally:
-                copies.put(copy)
-            err.print(f"mutate: {mutation.name}: {result.verdict} ({result.seconds:.1f} s)", highlight=False)
-            return result
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, TimeRemainingColumn(), console=err, disable=not err.is_terminal) as progress:
+            bar = progress.add_task("defects", total=len(mutations))
 
-        with ThreadPoolExecutor(jobs) as pool:
-            return list(pool.map(work, mutations))
+            def work(mutation: Mutation) -> Result:
+                copy = copies.get()
+                try:
+                    result = try_one(mutation, copy, unsound)
+                finally:
+                    copies.put(copy)
+                progress.console.print(
+                    f"mutate: {mutation.name}: {result.verdict} ({result.seconds:.1f} s)", highlight=False
+                )
+                progress.advance(bar)
+                return result
+
+            with ThreadPoolExecutor(jobs) as pool:
+                return list(pool.map(work, mutations))
+
+
+def report(results: Sequence[Result], place: str) -> None:
+    """The results as one JSON value, into a file or on standard output."""
+    counts = {verdict: sum(r.verdict == verdict for r in results) for verdict in sorted({r.verdict for r in results})}
+    payload = msgspec.json.format(msgspec.json.encode({"verdicts": counts, "results": results}), indent=2).decode()
+    if place == "-":
+        sys.stdout.write(payload + "\n")
+    else:
+        Path(place).write_text(payload + "\n", encoding="utf-8")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-k", metavar="WORD", default="", help="only defects whose name or file holds WORD")
+    parser.add_argument("--changed", metavar="REV", help="only defects whose file or test differs from that commit")
+    parser.add_argument("--sample", metavar="N", type=int, help="only so many of them, drawn at random")
+    parser.add_argument("--seed", metavar="S", type=int, default=0, help="of the sample")
+    parser.add_argument("--json", metavar="FILE", help="write the results there as JSON; - is standard output")
     parser.add_argument("-j", metavar="JOBS", type=int, default=1, help="how many at once")
     parser.add_argument("--list", metavar="FILE", type=Path, default=tree.ROOT / "tests" / "mutations.yaml")
     options = parser.parse_args()
     try:
-        chosen = [m for m in read(options.list) if options.k in m.name or options.k in m.file]
-        if not chosen:
+        since = changed(options.changed) if options.changed else None
+        chosen = choose(read(options.list), options.k, since, options.sample, options.seed)
+        if not chosen and since is None:
             raise InputError(f"no defect's name or file holds {options.k!r}")
-        results = run(chosen, max(1, options.j))
+        results = run(chosen, max(1, options.j)) if chosen else []
     except TriviumError as error:
         err.print(f"error: {error}", markup=False, highlight=False)
         return error.exit_code
+    if options.json:
+        report(results, options.json)
+    if options.json == "-":
+        return 1 if any(result.verdict != "red" for result in results) else 0
     table = Table("defect", "file", "test", "verdict", "s")
     for result in results:
         style = "" if result.verdict == "red" else "bold red"

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -211,3 +212,19 @@ def _wait(condition, seconds: float = 120):
             return value
         time.sleep(0.2)
     raise AssertionError("waited in vain")
+
+
+def test_what_a_killed_job_leaves_lies_in_the_folder_of_its_logs(tmp_path, monkeypatch):
+    """Beam makes a folder for each pipeline; the next build cleans its own folder and no other."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "elsewhere"))
+    seen = []
+
+    def wire(pipeline):
+        seen.append((Path(pipeline.local_tempdir).parent, Path(os.environ["TMPDIR"])))
+        Graph(1)(pipeline)
+
+    run_job("job", wire, BeamOptions(), logs=tmp_path / "logs")
+    assert seen == [(tmp_path / "logs/tmp", tmp_path / "logs/tmp")]
+    assert not (tmp_path / "logs/tmp").exists()
+    assert (tempfile.gettempdir(), os.environ["TMPDIR"]) == (str(tmp_path / "elsewhere"),) * 2

@@ -116,7 +116,10 @@ def test_a_full_disk_is_one_message_and_nothing_half_written(recipe_file, built,
 @pytest.mark.slow
 def test_a_killed_build_leaves_no_half_shard_and_can_be_run_again(recipe_file, built, tmp_path):
     out = tmp_path / "out"
-    process = subprocess.Popen(command(recipe_file, "--out", out, *TWO), stderr=subprocess.DEVNULL)
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    process = subprocess.Popen(command(recipe_file, "--out", out, *TWO), stderr=subprocess.DEVNULL, env=environment)
     deadline = time.monotonic() + 200
     while not any(path.stat().st_size for path in out.glob(".build/*/spool/*.spool")):
         assert process.poll() is None, "the build ended before it could be killed"
@@ -125,6 +128,8 @@ def test_a_killed_build_leaves_no_half_shard_and_can_be_run_again(recipe_file, b
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert [path.name for path in out.iterdir()] == [".build"]
-    run = trivium_build(recipe_file, "--out", out)
+    assert list(temporary.iterdir()) == []
+    run = trivium_build(recipe_file, "--out", out, env=environment)
+    assert list(temporary.iterdir()) == []
     assert run.returncode == 0, run.stderr
     assert sums(out) == sums(built)
