@@ -11,8 +11,9 @@ from html import escape
 
 from trivium.pipelines.pages import short
 
-WIDTH, HEIGHT, TALL = 960, 340, 460  # units of the drawing; a chart of half the page's width is tall
-LEFT, RIGHT, TOP, BOTTOM = 58, 16, 30, 34
+WIDTH, HEIGHT, TALL = 960, 356, 476  # units of the drawing; a chart of half the page's width is tall
+LEFT, RIGHT, TOP, BOTTOM = 58, 16, 46, 34
+LETTER = 15.5  # units that a letter takes on a phone, where the page's style draws text at 27 units
 POINTS = 480
 
 
@@ -155,24 +156,39 @@ class _Frame:
 
     def axes(self, unit: str) -> list[str]:
         parts = []
-        for y in log_ticks(self.y0, self.y1) if self.log else ticks(self.y0, self.y1, 5):
+        places = log_ticks(self.y0, self.y1) if self.log else ticks(self.y0, self.y1, 5)
+        for y, crowded in zip(places, self._crowded([self.py(y) for y in places], 2 * LETTER), strict=True):
             at = self.py(y)
             parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
-            parts.append(f'<text class="tick" x="{LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{short(y)}</text>')
-        for x in ticks(self.x0, self.x1, 8):
-            at = self.px(x)
-            if x == int(x) and at < WIDTH - RIGHT - 90:  # the axis' name stands behind the last one
-                parts.append(
-                    f'<text class="tick below" x="{at:.1f}" y="{self.bottom + 8:.1f}" text-anchor="middle">'
-                    f"{short(x)}</text>"
-                )
+            parts.append(
+                f'<text class="tick{crowded}" x="{LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{short(y)}</text>'
+            )
+        last = WIDTH - RIGHT - 6 * LETTER  # the axis' name stands behind it
+        steps = [x for x in ticks(self.x0, self.x1, 8) if x == int(x)]
+        steps = [x for x in steps if self.px(x) + LETTER / 2 * len(short(x)) < last]
+        room = LETTER * (1 + max((len(short(x)) for x in steps), default=0))
+        for x, crowded in zip(steps, self._crowded([self.px(x) for x in steps], room), strict=True):
+            parts.append(
+                f'<text class="tick below{crowded}" x="{self.px(x):.1f}" y="{self.bottom + 8:.1f}" '
+                f'text-anchor="middle">{short(x)}</text>'
+            )
         bottom = f"{self.bottom:.1f}"
         parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{bottom}" y2="{bottom}"/>')
-        parts.append(f'<text class="unit" x="{LEFT - 8}" y="14" text-anchor="end">{escape(unit)}</text>')
+        parts.append(f'<text class="unit" x="{LEFT - 8}" y="22" text-anchor="end">{escape(unit)}</text>')
         parts.append(
             f'<text class="unit below" x="{WIDTH - RIGHT}" y="{self.bottom + 8:.1f}" text-anchor="end">step →</text>'
         )
         return parts
+
+    @staticmethod
+    def _crowded(places: Sequence[float], room: float) -> list[str]:
+        """The class of each label: ` crowded`, which a phone leaves out, when the last one drawn there is too near."""
+        classes, drawn = [], -math.inf
+        for place in places:
+            near = abs(place - drawn) < room
+            classes.append(" crowded" if near else "")
+            drawn = drawn if near else place
+        return classes
 
     def band(self, band: Band, index: int) -> str:
         left, right = self.px(max(band.start, self.x0)), self.px(min(band.stop, self.x1))
@@ -181,7 +197,8 @@ class _Frame:
         edge = ""
         if index:
             edge = f'<line class="edge" x1="{left:.1f}" x2="{left:.1f}" y1="{TOP - 8}" y2="{self.bottom:.1f}"/>'
-        name = f'<text class="stage" x="{left + 5:.1f}" y="{TOP - 9}">{escape(band.name)}</text>'
+        crowded = "" if right - left > 6 + LETTER * len(band.name) else " crowded"
+        name = f'<text class="stage{crowded}" x="{left + 5:.1f}" y="{TOP - 9}">{escape(band.name)}</text>'
         return shade + edge + (name if right - left > 6 + 12 * len(band.name) else "")
 
     def rule(self, rule: Rule) -> str:

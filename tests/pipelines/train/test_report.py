@@ -1,4 +1,5 @@
 import html.parser
+import itertools
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -73,6 +74,29 @@ def test_every_drawing_is_well_formed_and_shows_both_stages(trained):
         root = ElementTree.fromstring(drawing)
         assert next(node.text for node in root.iter("text") if node.get("class") == "stage") == "short"
         assert len([node for node in root.iter("line") if node.get("class") == "edge"]) == 1
+
+
+@given(
+    steps=st.integers(2, 3_000_000),
+    low=st.floats(1e-6, 1e3),
+    decades=st.floats(0.01, 6),
+    log=st.booleans(),
+    wide=st.booleans(),
+)
+def test_no_two_labels_of_an_axis_meet_on_a_phone(steps, low, decades, log, wide):
+    """There text is 27 units high, and a letter at most 0.58 of that wide."""
+    line = Series("loss", (1, steps), (low, low * 10**decades), "s1")
+    root = ElementTree.fromstring(Chart("t", "", "nats", (line,), log=log, wide=wide).svg())
+    shown = [node for node in root.iter("text") if "crowded" not in node.get("class")]
+    below = [node for node in shown if node.get("class") in ("tick below", "unit below")]
+    spans = []
+    for node in below:
+        room, x = 27 * 0.58 * len(node.text), float(node.get("x"))
+        spans.append((x - room, x) if node.get("text-anchor") == "end" else (x - room / 2, x + room / 2))
+    assert all(left[1] < right[0] for left, right in itertools.pairwise(sorted(spans)))
+    beside = sorted(float(node.get("y")) for node in shown if node.get("class") == "tick")
+    assert all(lower - upper >= 27 for upper, lower in itertools.pairwise(beside))
+    assert min(beside, default=99) - 22 >= 24  # below the unit's name
 
 
 HOSTILE = "</script><script>x</script><svg onload=x><img src=x onerror=x>"
