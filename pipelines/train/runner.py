@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from trivium.console import counted
 from trivium.console import note as say
 from trivium.data.tokenizers.layout import split_tokens
 from trivium.errors import ShardError
@@ -51,7 +52,7 @@ def train(path: Path, out: Path, overrides: Sequence[str] = (), note: Callable[[
             loop.run(stop)
         facts = write_report(folder, run_facts(folder, prepared, loop), note)
     if facts["complete"]:
-        note(f"{folder.root}: complete, {facts['steps']} steps")
+        note(f"{folder.root}: complete, {counted(facts['steps'], 'step')}")
     elif not facts["step"]:
         note(f"{folder.root}: stopped before its first step was whole; the same command begins anew")
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from trivium.console import emit_json, err, note, out
+from trivium.console import counted, emit_json, err, note, out
 
 if TYPE_CHECKING:
     from trivium.data.shards import Manifest
@@ -52,8 +52,8 @@ def build(
         out.print(_table(manifest))
         size = sum(shard.bytes for shard in manifest.shards)
         note(
-            f"{manifest.records:,} records, {size / 1e6:,.1f} MB, {len(manifest.shards)} shards in {folder}; "
-            f"{manifest.rejects:,} rejects with reasons in {folder}/rejects"
+            f"{counted(manifest.records, 'record')}, {size / 1e6:,.1f} MB, {counted(len(manifest.shards), 'shard')} in "
+            f"{folder}; {counted(manifest.rejects, 'reject')} with reasons in {folder}/rejects"
         )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from trivium.console import emit_json, note, out
+from trivium.console import counted, emit_json, note, out
 
 File = Annotated[Path, typer.Argument(metavar="TOKENIZER", help="tokenizer.json, its folder, or a tiktoken rank file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
@@ -25,14 +25,15 @@ def train(
     from trivium.data.tokenizers.training import train as learn
 
     sets = [ShardSet.open(folder) for folder in find_sets(shards)]
-    note(f"training on {sum(len(one) for one in sets):,} records of {len(sets)} sets …")
+    note(f"training on {counted(sum(map(len, sets)), 'record')} of {counted(len(sets), 'set')} …")
     info = learn(sets, vocab, target)
     if info.vocab < vocab:
-        note(f"the text holds only {info.merges} pairs worth merging: {info.vocab} ids instead of {vocab}")
+        note(f"the text holds only {counted(info.merges, 'pair')} worth merging: {info.vocab} ids instead of {vocab}")
     if as_json:
         emit_json(info)
         return
-    out.print(f"{target}: {info.vocab:,} ids, {info.merges:,} merges, from {info.documents:,} texts of", end=" ")
+    made = f"{counted(info.vocab, 'id')}, {counted(info.merges, 'merge')}, from {counted(info.documents, 'text')}"
+    out.print(f"{target}: {made} of", end=" ")
     out.print(f"{info.characters:,} characters; sha256 {info.digest}", soft_wrap=True, highlight=False)
 
 

@@ -55,7 +55,7 @@ def sample(
 ) -> None:
     """Writes text after a prompt, or code after a picture, from a trained checkpoint."""
     _settle_environment()
-    from trivium.console import emit_json, note, say
+    from trivium.console import counted, emit_json, note, say
     from trivium.errors import InputError, UsageError
     from trivium.pipelines.train.sample import Sampling, facts, load_writer
 
@@ -85,7 +85,7 @@ def sample(
     say((prompt or "") + drawn.text, raw=raw)
     how = "the document ended" if drawn.ended else "stopped at --tokens"
     rate = f"{drawn.tokens_per_second:.0f} tok/s"
-    note(f"step {writer.step}: {drawn.tokens} tokens, {rate}, temperature {temperature:g}, {how}")
+    note(f"step {writer.step}: {counted(drawn.tokens, 'token')}, {rate}, temperature {temperature:g}, {how}")
 
 
 def _sample_held_out(
