@@ -131,7 +131,7 @@ def test_train_show_encode_and_tokenize(folder, tmp_path):
     pieces = facts("tokenizer", "encode", tmp_path / "tok", "the [EOS] words")["pieces"]
     assert "".join(pieces) == "the [EOS] words"
     arguments = ["--tokenizer", tmp_path / "tok", "--out", tmp_path / "out", "--buckets", "64,1k", "--patch-limit", 16]
-    arguments += ["--video-fps", 2, "--frame-patches", 64]
+    arguments += ["--video", "fps=2", "--video", "frame_patches=64"]
     CliRunner().invoke(
         app, ["shards", "tokenize", str(folder), *map(str, arguments), "--json", "--", "--direct_num_workers=1"]
     )
@@ -140,6 +140,12 @@ def test_train_show_encode_and_tokenize(folder, tmp_path):
     video = VideoRules(fps=2.0, frame_patches=64)
     assert manifest.pictures == PictureRules(patch_limit=16, video=video).digest()
     assert {shard.bucket for shard in manifest.shards} == {"64", "1k"}
+    for kind, wrong, said in (
+        (UsageError, "fps=fast", "'fast' is no number"),
+        (ConfigError, "rate=2", "no such key 'rate'"),
+        (ConfigError, "frames=0", "give at least 1"),
+    ):
+        assert fails(kind, said, "shards", "tokenize", folder, *arguments, "--video", wrong) == 2
 
 
 def test_wrong_use_and_missing_things_are_told_apart(folder, tmp_path):

@@ -10,8 +10,10 @@ import typer
 from trivium.commands import shards_change, shards_records
 from trivium.commands.shards_damage import complain
 from trivium.console import counted, emit_json, err, note, out
+from trivium.errors import UsageError
 
 if TYPE_CHECKING:
+    from trivium.data.patches import PictureRules
     from trivium.data.shards.summary import Head
 
 Paths = Annotated[
@@ -19,6 +21,7 @@ Paths = Annotated[
     typer.Argument(metavar="PATH…", help="Shard sets, or folders that hold some; local or s3://, gs://, http://."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
+_CLIP_LIMITS = "A limit of a clip: fps=8, frames=2560 (looked at), frame_patches=16384, patches=655360; repeatable."
 
 
 def ls(
@@ -128,10 +131,7 @@ def tokenize(
     buckets: Annotated[str, typer.Option("--buckets", help="Bounds in tokens, rising.")] = "8k,64k,256k,1m",
     patch_limit: Annotated[int, typer.Option("--patch-limit", help="Patches a picture, at most.")] = 65536,
     side_limit: Annotated[int, typer.Option("--side-limit", help="Patches a side of a picture, at most.")] = 512,
-    video_fps: Annotated[float, typer.Option("--video-fps", help="Frames a second of a clip, at most.")] = 8.0,
-    video_frames: Annotated[int, typer.Option("--video-frames", help="Frames of a clip, at most.")] = 2560,
-    frame_patches: Annotated[int, typer.Option("--frame-patches", help="Patches a frame, at most.")] = 16384,
-    video_patches: Annotated[int, typer.Option("--video-patches", help="Patches a clip, at most.")] = 655360,
+    video: Annotated[list[str] | None, typer.Option("--video", metavar="LIMIT=VALUE", help=_CLIP_LIMITS)] = None,
     target_bytes: Annotated[int, typer.Option("--target-bytes", min=1, help="Bytes a shard, about.")] = 256 << 20,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show Beam's own log.")] = False,
     as_json: AsJson = False,
@@ -139,15 +139,11 @@ def tokenize(
     """Adds tokens to a set and sorts its records into length buckets; a Beam job."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from trivium.data.config import from_mapping
-    from trivium.data.patches import PictureRules
     from trivium.data.shards import ShardSet, parse_buckets
     from trivium.data.shards.summary import below, find_sets, summarize
     from trivium.pipelines.beam import parse_options, quiet
 
-    clips = {"fps": video_fps, "frames": video_frames, "frame_patches": frame_patches, "patches": video_patches}
-    limits = {"patch_limit": patch_limit, "side_limit": side_limit, "video": clips}
-    rules = from_mapping(limits, PictureRules, name="--patch-limit, --side-limit, --video-…, --frame-patches")
+    rules = _rules(patch_limit, side_limit, video or [])
     bounds = parse_buckets(buckets)
     options = parse_options(beam or [], verbose=verbose)
     with quiet(verbose):
@@ -187,6 +183,21 @@ def tokenize(
     out.print(view.sets_table(done))
     for line in lost:
         note(f"refused, {line}; each with its reason in rejects/tokenize.jsonl")
+
+
+def _rules(patch_limit: int, side_limit: int, video: list[str]) -> "PictureRules":
+    """Raises UsageError for a limit that is no `name=number`, ConfigError for one that can't be."""
+    from trivium.data.config import from_mapping
+    from trivium.data.patches import PictureRules
+
+    limits: dict[str, Any] = {"patch_limit": patch_limit, "side_limit": side_limit}
+    for one in video:
+        name, _, value = one.partition("=")
+        try:
+            limits.setdefault("video", {})[name] = float(value) if name == "fps" else int(value)
+        except ValueError:
+            raise UsageError(f"--video {one}: {value!r} is no number; write a limit as --video fps=2") from None
+    return from_mapping(limits, PictureRules, name="--patch-limit, --side-limit, --video")
 
 
 def register(app: typer.Typer) -> None:
