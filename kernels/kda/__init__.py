@@ -3,8 +3,12 @@
 D documents, T tokens in the row, H heads, K key width, V value width.
 """
 
+from typing import Any
+
+import torch
 from torch import Tensor
 
+from trivium.kernels.dispatch import use_triton
 from trivium.kernels.kda.plan import ChunkPlan
 from trivium.kernels.kda.reference import kda_gate, kda_reference
 from trivium.kernels.kda.step import kda_step
@@ -54,7 +58,12 @@ def kda(
         plan = ChunkPlan.build(cu_seqlens, T, q_THK.device)
     elif plan.tokens != T:
         raise ValueError(f"the plan was built for {plan.tokens} tokens and the row has {T}; build it from this row")
-    o_THV, state = ChunkedKDA.apply(
+    function: Any = ChunkedKDA
+    if use_triton("kda", q_THK, dtypes=(torch.bfloat16,), fits={K, v_THV.shape[-1]} <= {64, 128}):
+        from trivium.kernels.kda.triton_chunk import TritonKDA
+
+        function = TritonKDA
+    o_THV, state = function.apply(
         q_THK, k_THK, v_THV, gate_THK, beta_TH, A_log_H, dt_bias_HK.view(H, K), initial_state, plan, lower_bound,
         K**-0.5 if scale is None else scale, return_state,
     )  # fmt: skip

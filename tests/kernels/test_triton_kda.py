@@ -5,8 +5,10 @@ import torch
 
 pytest.importorskip("triton", reason="the kernels need triton (constraints.txt)")
 
-from trivium.kernels.kda import ChunkPlan, kda_reference
-from trivium.kernels.kda.triton_chunk import TritonKDA
+from trivium.kernels.dispatch import KERNELS_VARIABLE
+from trivium.kernels.kda import ChunkPlan, kda, kda_reference
+from trivium.kernels.kda.factors import Operands
+from trivium.kernels.kda.triton_chunk import TritonKDA, launcher
 
 # The interpreter is NumPy: its sigmoid overflows on the way to 0.
 pytestmark = [pytest.mark.filterwarnings("ignore:overflow encountered in exp:RuntimeWarning")]
@@ -14,12 +16,20 @@ GPU = torch.cuda.is_available()
 if GPU:
     pytestmark.append(pytest.mark.gpu)
 DEVICE = "cuda" if GPU else "cpu"
+# Hopper has kernels of its own; the portable ones run everywhere, also there.
+WAYS = ["portable", "hopper"] if GPU and torch.cuda.get_device_capability()[0] == 9 else ["portable"]
 DTYPE, TOLERANCES = (torch.bfloat16, (1e-2, 4e-2)) if GPU else (torch.float32, (1e-5, 5e-5))
 WIDTHS = [64, 128] if GPU else [64]
 RAGGED = [65, 0, 1, 63, 64, 0, 130] if GPU else [65, 0, 1]
 HEADS = 3 if GPU else 1
 # Worst and best gates: σ = 1 in every channel (g = −5), σ = 0, both beside each other, and as a model starts.
 GATES = {"bound": (0.0, 60.0), "open": (0.0, -60.0), "mixed": (30.0, 0.0), "initial": (1.5, -4.0)}
+
+
+@pytest.fixture(params=WAYS, autouse=True)
+def way(request, monkeypatch):
+    monkeypatch.setenv(KERNELS_VARIABLE, "portable" if request.param == "portable" else "")
+    return request.param
 
 
 def operands(make, T, D, width=64, gate=(1.5, -2.0)):
@@ -125,3 +135,24 @@ def test_a_document_in_a_packed_row_equals_the_document_alone_and_runs_repeat(ma
         alone = both([part[start:stop] for part in x[:5]] + x[5:], borders([stop - start]), weight[start:stop])
         for inside, outside in zip(packed[:6], alone[:6], strict=True):
             assert torch.equal(inside[start:stop], outside)
+
+
+def test_the_way_that_is_asked_for_is_taken(make, borders, way):
+    x = [part.to(DEVICE) for part in operands(make, 65, 1, WIDTHS[-1])]
+    name = "gluon_launch" if way == "hopper" else "triton_launch"
+    assert launcher(Operands(*x[:7], -5.0, 1.0)).__name__.endswith(name)
+    assert launcher(Operands(*(part.float() for part in x[:7]), -5.0, 1.0)).__name__.endswith("triton_launch")
+
+
+@pytest.mark.skipif(not GPU, reason="the public operator takes the kernels on a CUDA device only")
+@pytest.mark.parametrize("heads", [HEADS, 40])  # few and many sequences: half a head a program, or a whole one
+def test_the_public_operator_takes_the_kernels_on_a_gpu(make, borders, monkeypatch, heads):
+    cu = borders(RAGGED)
+    T = int(cu[-1])
+    sizes = [(T, heads, 128)] * 4 + [(T, heads), (heads,), (heads, 128)]
+    x = [make(*size).detach() for size in sizes]
+    x = [part.to(DEVICE, DTYPE if i < 5 else torch.float32) for i, part in enumerate(x)]
+    found = kda(*x, cu)
+    monkeypatch.setenv(KERNELS_VARIABLE, "reference")
+    expected = kda(*(part.float() for part in x), cu)
+    assert float((found.float() - expected).norm() / expected.norm()) < TOLERANCES[0]

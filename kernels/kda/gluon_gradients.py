@@ -1,0 +1,201 @@
+"""All gradients of a chunk of KDA for Hopper, once the states and their gradients are known: the results of
+`triton_gradients`, one program a chunk and head, from products without spills.
+
+The sums over tiles of rows and columns go by Horner's rule: an accumulator counts its decay from the beginning of one
+tile, takes that tile's product, and leaps to the next. So plain `rise` and `fall` serve as operands, and one triangle
+of score gradients, never masked by level. Keys are stored with their sign turned for the sum over rows.
+T tokens in the row, H heads, N chunks, C = 64 rows a chunk, J tiles, K = V head width.
+"""
+
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import async_copy
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, warpgroup_mma
+
+from trivium.kernels.kda.gluon_decay import (
+    LOG2_E,
+    add,
+    bring,
+    channels_of,
+    chunk_layout,
+    copy_layout,
+    decay_of,
+    exp2,
+    mma_layout,
+    operand,
+    reciprocal,
+    rows_of,
+    rstd_of,
+    sigmoid,
+    sums_around,
+    tile_table,
+    totals_of,
+)
+
+__all__ = ["gradients"]
+
+
+@gluon.jit
+def _copy(x, stride, rows, ROWS: gl.constexpr, COLUMNS: gl.constexpr, WARPS: gl.constexpr):
+    """Begin to bring [ROWS, COLUMNS] into shared memory; rows from `rows` on are 0."""
+    here = gl.allocate_shared_memory(gl.bfloat16, [ROWS, COLUMNS], operand(COLUMNS))
+    bring(here, x, stride, rows, ROWS, COLUMNS, WARPS)
+    return here
+
+
+@gluon.jit
+def _triangle(score_CC, C: gl.constexpr, L: gl.constexpr):
+    """(diagonal; what lies below it, by columns and by rows) of score gradients: tiles of either are 16 rows."""
+    i_C1, j_1C = gl.arange(0, C, gl.SliceLayout(1, L))[:, None], gl.arange(0, C, gl.SliceLayout(0, L))[None, :]
+    own_C = gl.sum(gl.where(i_C1 == j_1C, score_CC, 0.0), 1)
+    low_CC = gl.where(i_C1 > j_1C, score_CC, 0.0).to(gl.bfloat16)
+    by_rows = gl.allocate_shared_memory(gl.bfloat16, [C, C], operand(C), low_CC)
+    by_columns = gl.allocate_shared_memory(gl.bfloat16, [C, C], operand(C), low_CC.permute((1, 0)))
+    return own_C, by_columns, by_rows
+
+
+@gluon.jit
+def _leap(sum_CK, leaps, TILE: gl.constexpr, LATER: gl.constexpr, C: gl.constexpr, L: gl.constexpr):
+    """Rows of tiles behind TILE (LATER) or up to it go on by its whole decay."""
+    tile_C1 = (gl.arange(0, C, gl.SliceLayout(1, L)) // 16)[:, None]
+    leap_1K = leaps.slice(TILE, 1).load(L)
+    return sum_CK * gl.where((tile_C1 > TILE) if LATER else (tile_C1 <= TILE), leap_1K, 1.0)
+
+
+@gluon.jit
+def _spread(x_C, C: gl.constexpr, WARPS: gl.constexpr):
+    """A value a row, from an accumulator's rows to [4, 16]."""
+    table = gl.allocate_shared_memory(
+        gl.float32, [4, 16], gl.SwizzledSharedLayout(1, 1, 1, [1, 0]), x_C.reshape([4, 16])
+    )
+    return table.load(gl.SliceLayout(2, chunk_layout(WARPS)))
+
+
+@gluon.jit
+def gradients(
+    q, k, gate, beta, A_log, bias, chunks, states, dstates, deltas, do, dv, dq, dk, dgate, dbeta, dA, dbias, T, H,
+    lower_bound, scale, K: gl.constexpr, C: gl.constexpr, WARPS: gl.constexpr,
+):  # fmt: skip
+    """Writes dq, dk, dgate [T, H, K], dbeta [T, H] and the chunk's parts of dA [N, H] and dbias [N, H, K]."""
+    E: gl.constexpr = chunk_layout(WARPS)
+    S: gl.constexpr = gl.SliceLayout(1, E)
+    L: gl.constexpr = mma_layout(C, K, WARPS)
+    LC: gl.constexpr = mma_layout(C, C, WARPS)
+    h, n = gl.program_id(0), gl.program_id(1)
+    start, rows = gl.load(chunks + 2 * n).to(gl.int64), gl.load(chunks + 2 * n + 1)
+    place = n.to(gl.int64) * H + h
+    first = start * H * K + h * K
+    do_CV = _copy(do + first, H * K, rows, C, K, WARPS)
+    dv_CV = _copy(dv + first, H * K, rows, C, K, WARPS)
+    delta_VC = _copy(deltas + place * K * C, C, K, K, C, WARPS)
+    async_copy.commit_group()
+    S_VK = _copy(states + place * K * K, K, K, K, K, WARPS)
+    dS_VK = _copy(dstates + place * K * K, K, K, K, K, WARPS)
+    async_copy.commit_group()
+
+    row_JR, c_K = rows_of(WARPS), channels_of(K, WARPS)
+    valid_JR = row_JR < rows
+    mask = valid_JR[:, :, None]
+    at_JRK = (row_JR * (H * K))[:, :, None] + c_K[None, None, :]
+    q, k, gate, dq, dk, dgate = q + first, k + first, gate + first, dq + first, dk + first, dgate + first
+    A = gl.exp(gl.minimum(gl.load(A_log + h).to(gl.float32), 60.0))
+    bias_K = gl.load(bias + h * K + c_K).to(gl.float32)
+    c_JRK, _, _ = decay_of(gl.load(gate + at_JRK, mask, 0.0).to(gl.float32), bias_K, A, valid_JR)
+    bound = lower_bound * LOG2_E
+    offset = -8.0 * bound
+    rise_JRK = exp2(c_JRK * bound + offset)
+    total_JK = totals_of(c_JRK, WARPS) * bound
+    sums, leaps = tile_table(total_JK, K), tile_table(exp2(total_JK), K)
+    x_JRK = gl.load(q + at_JRK, mask, 0.0).to(gl.float32)
+    rstd_q_JR = rstd_of(x_JRK)
+    x_JRK *= (rstd_q_JR * scale)[:, :, None] * rise_JRK
+    q_CK = gl.allocate_shared_memory(gl.bfloat16, [C, K], operand(K), x_JRK.to(gl.bfloat16).reshape([C, K]))
+    x_JRK = gl.load(k + at_JRK, mask, 0.0).to(gl.float32)
+    rstd_k_JR = rstd_of(x_JRK)
+    x_JRK *= rstd_k_JR[:, :, None]
+    k_CK = gl.allocate_shared_memory(
+        gl.bfloat16, [C, K], operand(K), (-x_JRK * rise_JRK).to(gl.bfloat16).reshape([C, K])
+    )
+    x_JRK *= reciprocal(rise_JRK)
+    column_CK = gl.allocate_shared_memory(gl.bfloat16, [C, K], operand(K), x_JRK.to(gl.bfloat16).reshape([C, K]))
+
+    async_copy.wait_group(1)
+    fence_async_shared()
+    zero_CC, zero_CK = gl.zeros([C, C], gl.float32, LC), gl.zeros([C, K], gl.float32, L)
+    dqk_CC = warpgroup_mma(do_CV, delta_VC, zero_CC, use_acc=False)
+    own_C, dqk_columns, dqk = _triangle(dqk_CC, C, LC)
+    dkk_CC = warpgroup_mma(dv_CV, delta_VC, zero_CC, use_acc=False)
+    dot_C, dkk_columns, dkk = _triangle(dkk_CC, C, LC)
+    i_C = gl.arange(0, C, gl.SliceLayout(1, LC))
+    beta_C = sigmoid(gl.load(beta + start * H + h + i_C * H, i_C < rows, 0.0).to(gl.float32))
+    dbeta_C = dot_C / gl.maximum(beta_C, 1e-30) * (1 - beta_C)  # β = 0 leaves no delta
+    gl.store(dbeta + start * H + h + i_C * H, dbeta_C.to(dbeta.dtype.element_ty), i_C < rows)
+    async_copy.wait_group(0)
+    fence_async_shared()
+
+    # Rows: forwards over the tiles of columns.
+    shrink = exp2(-offset)
+    dq_CK = warpgroup_mma(do_CV, S_VK, zero_CK, use_acc=False) * shrink
+    gain_CK = warpgroup_mma(dv_CV, S_VK, zero_CK, use_acc=False) * shrink
+    for j in gl.static_range(4):
+        if j:
+            dq_CK = _leap(dq_CK, leaps, j - 1, True, C, L)
+            gain_CK = _leap(gain_CK, leaps, j - 1, True, C, L)
+        dq_CK = warpgroup_mma(dqk_columns.slice(16 * j, 16).permute((1, 0)), column_CK.slice(16 * j, 16), dq_CK)
+        gain_CK = warpgroup_mma(dkk_columns.slice(16 * j, 16).permute((1, 0)), column_CK.slice(16 * j, 16), gain_CK)
+    dq_JRK = gl.convert_layout(dq_CK.reshape([4, 16, K]), E) * rise_JRK
+    gain_JRK = gl.convert_layout(gain_CK.reshape([4, 16, K]), E) * -rise_JRK
+
+    # Columns: backwards over the tiles of rows.
+    loss_CK = zero_CK
+    for j in gl.static_range(3, -1, -1):
+        if j < 3:
+            loss_CK = _leap(loss_CK, leaps, j, False, C, L)
+        loss_CK = warpgroup_mma(dqk.slice(16 * j, 16).permute((1, 0)), q_CK.slice(16 * j, 16), loss_CK)
+        loss_CK = warpgroup_mma(dkk.slice(16 * j, 16).permute((1, 0)), k_CK.slice(16 * j, 16), loss_CK)
+    fall_JRK = reciprocal(rise_JRK)
+    loss_JRK = gl.convert_layout(loss_CK.reshape([4, 16, K]), E) * fall_JRK
+    tile_J1 = gl.arange(0, 4, gl.SliceLayout(1, S))[:, None]
+    before_JK, after_JK = sums_around(sums, tile_J1, K, WARPS)
+    write_CK = warpgroup_mma(delta_VC.permute((1, 0)), dS_VK, zero_CK, use_acc=False)
+    fall_JRK *= exp2(after_JK + offset)[:, None, :]
+    write_JRK = gl.convert_layout(write_CK.reshape([4, 16, K]), E) * fall_JRK
+
+    # What the chunk's whole decay does: to the state that enters, and to what is written.
+    B: gl.constexpr = copy_layout(K, WARPS)
+    held_K = gl.sum(S_VK.load(B).to(gl.float32) * dS_VK.load(B).to(gl.float32), 0)
+    held = gl.allocate_shared_memory(
+        gl.float32, [1, K], gl.SwizzledSharedLayout(1, 1, 1, [1, 0]), held_K.reshape([1, K])
+    )
+    k_JRK = gl.load(k + at_JRK, mask, 0.0).to(gl.float32) * rstd_k_JR[:, :, None]
+    written_JK = gl.sum(k_JRK * write_JRK, 1)
+    written = tile_table(written_JK, K)
+    loss_JRK += write_JRK
+    q_JRK = gl.load(q + at_JRK, mask, 0.0).to(gl.float32) * (rstd_q_JR * scale)[:, :, None]
+    # A difference of nearly equal terms: everything stays in fp32 until here.
+    dG_JRK = q_JRK * dq_JRK + k_JRK * (gain_JRK - loss_JRK)
+    # A row meets itself without decay: kept out of dG, its large equal terms leave no rounding there.
+    own_JR1 = _spread(own_C, C, WARPS)[:, :, None]
+    dq_JRK += own_JR1 * k_JRK
+    dk_JRK = gain_JRK + loss_JRK + own_JR1 * q_JRK
+    dot_JR = gl.sum(dq_JRK * q_JRK, 2)  # the scale of q makes up for the one that dq lacks
+    y_JRK = gl.load(q + at_JRK, mask, 0.0).to(gl.float32) * rstd_q_JR[:, :, None]
+    gl.store(dq + at_JRK, ((dq_JRK * scale - y_JRK * dot_JR[:, :, None]) * rstd_q_JR[:, :, None]).to(gl.bfloat16), mask)
+    dot_JR = gl.sum(dk_JRK * k_JRK, 2)
+    gl.store(dk + at_JRK, ((dk_JRK - k_JRK * dot_JR[:, :, None]) * rstd_k_JR[:, :, None]).to(gl.bfloat16), mask)
+
+    moved = tile_table(gl.sum(dG_JRK, 1), K)
+    dlast_1K = held.load(S) * exp2(before_JK + after_JK)
+    for j in gl.static_range(4):
+        dlast_1K += written.slice(j, 1).load(S) + gl.where(tile_J1 < j, moved.slice(j, 1).load(S), 0.0)
+    dg_JRK = gl.associative_scan(dG_JRK, 1, add, reverse=True) + dlast_1K[:, None, :]
+    # s (1 − s) first: it is 0 where the gate is saturated, and e^A may be huge.
+    _, s_JRK, z_JRK = decay_of(gl.load(gate + at_JRK, mask, 0.0).to(gl.float32), bias_K, A, valid_JR)
+    dz_JRK = gl.where(mask, dg_JRK * (s_JRK * (1 - s_JRK) * A * lower_bound), 0.0)
+    gl.store(dgate + at_JRK, dz_JRK.to(gl.bfloat16), mask)
+    gl.store(dA + place, gl.sum(gl.sum(gl.sum(dz_JRK * z_JRK, 2), 1), 0))
+    parts = tile_table(gl.sum(dz_JRK, 1), K)
+    dbias_JK = gl.zeros([4, K], gl.float32, S)
+    for j in gl.static_range(4):
+        dbias_JK += parts.slice(j, 1).load(S)
+    gl.store(dbias + place * K + c_K[None, :] + tile_J1 * 0, dbias_JK, tile_J1 == 0)
