@@ -37,7 +37,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure(payload: bytes) -> Measure:
-    """Decodes a whole clip to count it.
+    """Decodes a whole clip to count it; `Guard("trivium.data.video:measure").call(payload, Measure)` does it guarded.
 
     Raises GuardError with reason `missing`, `no_video`, `too_large`, or `damaged` when it does not decode to its end.
     """

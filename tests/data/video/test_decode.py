@@ -7,9 +7,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from trivium.data.guard import Guard
 from trivium.data.patches import PictureRules, VideoRules
 from trivium.data.records import Video
-from trivium.data.video import frames_at, measure, plan
+from trivium.data.video import Measure, frames_at, measure, plan
 from trivium.errors import GuardError
 
 sys.path.insert(0, str(Path(__file__).parent))  # the clip maker beside this file
@@ -97,4 +98,10 @@ def test_damage_anywhere_ends_it():
 
 
 def test_frames_are_counted_and_not_believed():
-    assert measure(lying_avi(40, 444)).frames == 40
+    """In a guarded child, as foreign bytes have to be."""
+    with Guard("trivium.data.video:measure") as guard:
+        found = guard.call(lying_avi(40, 444), Measure)
+        assert found == measure(lying_avi(40, 444)) == Measure(width=160, height=120, frames=40, fps=25.0)
+        with pytest.raises(GuardError, match="no clip that can be opened"):
+            guard.call(b"no clip", Measure)
+        assert guard.starts == 1
