@@ -11,7 +11,7 @@ import os
 import torch
 from torch import Tensor
 
-__all__ = ["KERNELS_VARIABLE", "use_triton"]
+__all__ = ["KERNELS_VARIABLE", "tell_again", "use_triton"]
 
 KERNELS_VARIABLE = "TRIVIUM_KERNELS"
 _LOG = logging.getLogger(__name__)
@@ -26,6 +26,11 @@ def _triton_is_here() -> bool:
 @functools.cache
 def _log_once(operator: str, path: str, reason: str) -> None:
     _LOG.info("%s takes its %s path (%s)", operator, path, reason)
+
+
+def tell_again() -> None:
+    """Lets every operator log its path once more, for who compares paths in one process."""
+    _log_once.cache_clear()
 
 
 def _obstacle(x: Tensor, dtypes: tuple[torch.dtype, ...], fits: bool) -> str | None:

@@ -45,7 +45,7 @@ class Backbone(nn.Module):
         mla_every: int
         kda: KDA.Config
         mla: MLA.Config
-        dense_layers: int
+        dense_layers: int  # the first so many have no experts; more than `layers`: the MTP layer has none either
         dense_hidden: int
         moe: LatentMoE.Config
         residual: Literal["attn_res", "plain"] = "attn_res"
@@ -96,7 +96,7 @@ class Backbone(nn.Module):
         self.norm = RMSNorm(width, eps=eps)
         self.head = nn.Linear(width, config.vocab, bias=False)
         if config.mtp_layers:
-            mixer = config.moe.build(width, eps, config.activation)
+            mixer = self._channel_mixer(config.layers)  # it stands behind the last
             layer = Layer(config.mla.build(width, eps), mixer, width, eps, residuals=False, opens_block=False)
             self.mtp = MTP(layer, width, eps)
         self.recompute = False  # activation checkpointing, one layer at a time

@@ -12,6 +12,7 @@ pattern K K K M ends with one more M. Where they leave them:
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import yaml
 
 from trivium.data.config import from_mapping, to_mapping
@@ -125,6 +126,12 @@ def preset(name: str) -> JointConfig:
     if name not in PRESETS:
         raise UsageError(f"no preset {name!r}; known: {', '.join(PRESETS)}")
     return PRESETS[name]()
+
+
+def dense(config: JointConfig) -> JointConfig:
+    """The same model with the dense feed-forward in every layer, the MTP layer too: nothing is routed."""
+    backbone = msgspec.structs.replace(config.backbone, dense_layers=config.backbone.layers + 1)
+    return msgspec.structs.replace(config, backbone=backbone)
 
 
 def configure(raw: Mapping[str, Any], *, name: str, overrides: Sequence[str] = ()) -> JointConfig:

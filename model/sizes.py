@@ -120,7 +120,9 @@ def flops(config: JointConfig, context: int, parts: dict[str, int] | None = None
     forward = matrices + attention + recurrence + depth
     mtp = 0
     if backbone.mtp_layers:
-        mtp = 2 * (parts["mtp"] - _idle(config, 1) + parts["head"]) + per_full
+        mtp = (
+            2 * (parts["mtp"] - _idle(config, int(backbone.dense_layers <= backbone.layers)) + parts["head"]) + per_full
+        )
     return Flops(context, matrices, attention, recurrence, depth, forward, 3 * (forward + mtp))
 
 

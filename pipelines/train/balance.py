@@ -14,7 +14,7 @@ from torch import Tensor
 
 from trivium.model.batch import Batch
 from trivium.model.joint import JointModel
-from trivium.model.moe import LatentMoE
+from trivium.model.moe import LatentMoE, router_logits
 
 _DRAWS = 400
 
@@ -71,7 +71,7 @@ def _recorder(name: str, scores: dict[str, Tensor]) -> Any:
         x_TD, real_T = inputs[0].float(), named.get("real_T")
         if real_T is not None:  # the MTP layer leaves out rows without a next token
             x_TD = x_TD[real_T]
-        scores[name] = torch.sigmoid(x_TD @ module.router.weight.float().t())
+        scores[name] = torch.sigmoid(router_logits(x_TD, module.router.weight))  # fp32 inside autocast too
 
     return record
 

@@ -11,7 +11,7 @@ from trivium.kernels.dispatch import use_triton
 
 @pytest.fixture(autouse=True)
 def unsaid():
-    dispatch._log_once.cache_clear()
+    dispatch.tell_again()
 
 
 def test_a_cpu_takes_the_pytorch_path_and_says_so_once(caplog):

@@ -38,8 +38,8 @@ def _with_states(gate: tuple[float, float]) -> Callable[[Layout, torch.device, t
     return make
 
 
-def _path(layout: Layout, device: torch.device) -> Call:
-    """The PyTorch path, or on a GPU the Triton kernels themselves."""
+def _ours(layout: Layout, device: torch.device) -> Call:
+    """The operator as a model calls it: Triton on a GPU in bf16, the PyTorch path elsewhere and in fp64."""
     cu = layout.cu_seqlens()
     plan = ChunkPlan.build(cu, layout.tokens, device)
 
@@ -48,19 +48,6 @@ def _path(layout: Layout, device: torch.device) -> Call:
         options = {"initial_state": initial, "return_state": initial is not None, "lower_bound": BOUND, "plan": plan}
         found = kda(*x[:7], cu, **options)
         return found if isinstance(found, tuple) else (found,)
-
-    return call
-
-
-def _kernels(layout: Layout, device: torch.device) -> Call:
-    from trivium.kernels.kda.triton_chunk import TritonKDA
-
-    plan = ChunkPlan.build(layout.cu_seqlens(), layout.tokens, device)
-
-    def call(*x: Tensor) -> tuple[Tensor, ...]:
-        initial = x[7] if len(x) == 8 else None
-        found = TritonKDA.apply(*x[:7], initial, plan, BOUND, layout.width**-0.5, initial is not None)
-        return found if initial is not None else found[:1]
 
     return call
 
@@ -77,10 +64,10 @@ def _definition(layout: Layout, device: torch.device) -> Call:
 
 
 def _contestants(device: torch.device) -> list[Contestant]:
-    if device.type != "cuda":
-        ours = Contestant(name="trivium", bind=_path)
-        return [ours, Contestant(name="definition", bind=_definition, peer=True)]
-    return [Contestant(name="trivium", bind=_kernels), *fla.contestants(device)]
+    ours = Contestant(name="trivium", bind=_ours)
+    if device.type == "cuda":
+        return [ours, *fla.contestants(device)]
+    return [ours, Contestant(name="definition", bind=_definition, peer=True)]
 
 
 def _work(layout: Layout) -> tuple[Work, Work]:
@@ -114,7 +101,7 @@ KDA = Operator(
     inputs=("q", "k", "v", "gate", "beta", "A", "bias", "initial"),
     outputs=("o", "state"),
     operands=_operands,
-    oracle=_path,  # in fp64; tests hold it to the token recurrence at 1e-12
+    oracle=_ours,  # in fp64; tests hold it to the token recurrence at 1e-12
     exact=_definition,
     contestants=_contestants,
     work=_work,

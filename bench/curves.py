@@ -1,0 +1,289 @@
+"""Training with the Triton kernels beside training on the PyTorch path: the same seeds, the same rows.
+
+    python bench/curves.py --out FOLDER [--preset nano --preset tiny] [--steps 500]
+
+(a) with dense feed-forwards in place of experts the losses may differ by 0.005 at most over the first 100 steps;
+(b) with experts the mean of the last 50 losses may differ by 0.01. There single steps differ, since a rounding may
+flip a choice of experts and nothing pulls the runs together again: the flip rate says how often, on fixed rows.
+Fails too when an operator took another path than its run asked for. Writes curves.json and curves.svg.
+"""
+
+import argparse
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import _corpus
+import _curve_plot
+import msgspec
+import torch
+from torch import Tensor
+
+from trivium.console import note, out
+from trivium.data.config import Strict
+from trivium.kernels import dispatch
+from trivium.kernels.bench.report import commit, versions
+from trivium.model.batch import Batch
+from trivium.model.joint import JointConfig, JointModel
+from trivium.model.optim import OptimizerConfig
+from trivium.model.presets import configure, dense
+from trivium.pipelines.train.balance import router_scores
+from trivium.pipelines.train.config import Run
+from trivium.pipelines.train.step import train_step
+
+ROOT = Path(__file__).resolve().parent.parent
+CONTEXT = {"nano": 4096, "tiny": 8192}  # tokens a step
+PEAK = {"nano": 4e-3, "tiny": 2e-3}  # learning rate behind a warm-up of 30 steps
+WARMUP, SEED = 30, 20260
+TRITON = {"kda", "short_conv", "gated_norm", "rms_norm"}  # operators with kernels
+NEAR, FIRST = 0.005, 100  # (a): nats, steps
+CLOSE, LAST = 0.01, 50  # (b)
+PROBE_EVERY = 50
+
+
+class Curve(Strict):
+    """One training run: its loss a step, and how long it took."""
+
+    preset: str
+    experts: bool
+    path: str  # "triton" or "reference"
+    losses: list[float]
+    seconds: float
+    taken: list[str]  # "operator: path"
+
+
+class Comparison(Strict):
+    """Two runs that differ in their path alone; `verdict` is pass, FAIL, or missing when they are too short."""
+
+    preset: str
+    experts: bool
+    what: str
+    found: float | None
+    bound: float
+    flips: dict[str, float]  # step → share of (token, layer) whose experts differ
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the trainer's step reads of a prepared run."""
+
+    run: Run
+    device: torch.device
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        return torch.autocast("cuda", dtype=torch.bfloat16) if self.device.type == "cuda" else nullcontext()
+
+
+class Paths(logging.Handler):
+    """Which path each operator says it takes, from the log."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.seen: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        operator, path, *_ = record.args or ("", "")
+        self.seen.add(f"{operator}: {path}")
+
+
+@contextmanager
+def path_of(name: str) -> Iterator[Paths]:
+    """Switches the kernels on or off inside, and listens to what the operators say."""
+    before = os.environ.pop(dispatch.KERNELS_VARIABLE, None)
+    if name == "reference":
+        os.environ[dispatch.KERNELS_VARIABLE] = "reference"
+    logger, paths = logging.getLogger(dispatch.__name__), Paths()
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(paths)
+    dispatch.tell_again()
+    try:
+        yield paths
+    finally:
+        logger.removeHandler(paths)
+        logger.setLevel(level)
+        os.environ.pop(dispatch.KERNELS_VARIABLE, None)
+        if before is not None:
+            os.environ[dispatch.KERNELS_VARIABLE] = before
+
+
+def check_paths(taken: set[str], path: str, device: torch.device) -> list[str]:
+    """What is wrong with the paths taken; on a CPU every operator must take PyTorch's."""
+    wanted = "Triton" if path == "triton" and device.type == "cuda" else "PyTorch"
+    wrong = [
+        f"{operator} never ran" for operator in sorted(TRITON) if not any(t.startswith(f"{operator}: ") for t in taken)
+    ]
+    return wrong + [f"{entry} (wanted {wanted})" for entry in sorted(taken) if not entry.endswith(f": {wanted}")]
+
+
+def model_config(preset: str, experts: bool) -> JointConfig:
+    """Text only: the tower is no part of the comparison."""
+    config = configure({"preset": preset, "vision": None}, name="curves")
+    return config if experts else dense(config)
+
+
+def rate(step: int, peak: float) -> float:
+    """A warm-up from 0, then constant; `step` counts from 1."""
+    return peak * min(1.0, step / WARMUP)
+
+
+@torch.no_grad()
+def chosen_experts(model: JointModel, probe: Batch, setting: Setting) -> Tensor | None:
+    """[N, K]: the choice of each router for each token of the probe, ascending; None for a model without experts."""
+    balances = model.balances()
+    if not balances:
+        return None
+    scores = router_scores(model, probe, setting.autocast())
+    biases = [balance.bias for balance in balances.values()]
+    k = model.config.backbone.moe.experts_per_token
+    choice = [(s + b).topk(k, dim=-1).indices.sort(dim=-1).values for s, b in zip(scores.values(), biases, strict=True)]
+    return torch.cat(choice).cpu()
+
+
+def train(
+    config: JointConfig, rows: list[Batch], probe: Batch, peak: float, setting: Setting, limit: float
+) -> tuple[list[float], dict[int, Tensor]]:
+    """Losses by step, and the routers' choices before step 1 and after every 50; stops early behind `limit` seconds."""
+    model = config.build(seed=SEED).to(setting.device).train()
+    optimizer = setting.run.optimizer.build(model)
+    losses: list[float] = []
+    choices: dict[int, Tensor] = {}
+    began = time.monotonic()
+    for step, row in enumerate(rows, 1):
+        if (step - 1) % PROBE_EVERY == 0 and (choice := chosen_experts(model, probe, setting)) is not None:
+            choices[step - 1] = choice
+        batch = row.to(setting.device)
+        facts = train_step(model, optimizer, setting, batch, step=step, lr=rate(step, peak))  # type: ignore[arg-type]
+        losses.append(facts["loss"]["total"])
+        if time.monotonic() - began > limit:
+            note(f"stopped at step {step}: {limit:g} s are over")
+            break
+    if (choice := chosen_experts(model, probe, setting)) is not None:
+        choices[len(losses)] = choice
+    return losses, choices
+
+
+def flip_rates(a: dict[int, Tensor], b: dict[int, Tensor]) -> dict[str, float]:
+    """By step: the share of (layer, token) whose sets of experts differ."""
+    return {str(step): float((a[step] != b[step]).any(-1).float().mean()) for step in sorted(a.keys() & b.keys())}
+
+
+def judge(preset: str, experts: bool, a: list[float], b: list[float], flips: dict[str, float]) -> Comparison:
+    """(a) without experts, (b) with; runs shorter than the rule asks for are judged as far as they go, as missing."""
+    length = min(len(a), len(b))
+    if experts:
+        what, bound, needed = f"|difference of the means of the last {LAST} losses|", CLOSE, LAST
+        last = slice(max(0, length - LAST), length)
+        found = abs(sum(a[last]) - sum(b[last])) / max(1, min(LAST, length))
+    else:
+        what, bound, needed = f"largest |Δ loss| over the first {FIRST} steps", NEAR, FIRST
+        found = max((abs(x - y) for x, y in zip(a[:FIRST], b[:FIRST], strict=False)), default=float("nan"))
+    whole = length >= needed and len(a) == len(b)
+    verdict = "missing" if not whole else "pass" if found <= bound else "FAIL"
+    return Comparison(
+        preset=preset, experts=experts, what=what, found=found, bound=bound, flips=flips, verdict=verdict
+    )  # fmt: skip
+
+
+def compare(
+    preset: str, experts: bool, steps: int, documents: list[str], device: torch.device, options: argparse.Namespace
+) -> tuple[list[Curve], Comparison, list[str]]:
+    """Both paths on the same rows."""
+    config = model_config(preset, experts)
+    words = _corpus.Words(documents, config.backbone.vocab)
+    ids = [words.encode(text) for text in documents]
+    probe, *rows = islice(_corpus.batches(ids, options.context or CONTEXT[preset], config.media_pad, SEED), steps + 1)
+    setting = Setting(Run(version=1, model={}, schedule="", corpora="", optimizer=OptimizerConfig()), device)
+    curves, choices, wrong = [], [], []
+    for path in ("triton", "reference"):
+        with path_of(path) as paths:
+            began = time.monotonic()
+            losses, chosen = train(config, rows, probe.to(device), PEAK[preset], setting, options.limit)
+            seconds = time.monotonic() - began
+        note(f"{preset} {'with experts' if experts else 'dense'} {path}: {len(losses)} steps in {seconds:.1f} s, "
+             f"loss {losses[0]:.4f} → {losses[-1]:.4f}")  # fmt: skip
+        taken = sorted(paths.seen)
+        wrong += [f"{preset}, {path} run: {line}" for line in check_paths(paths.seen, path, device)]
+        curves.append(Curve(preset=preset, experts=experts, path=path, losses=losses, seconds=seconds, taken=taken))
+        choices.append(chosen)
+    flips = flip_rates(*choices)
+    return curves, judge(preset, experts, curves[0].losses, curves[1].losses, flips), wrong
+
+
+def show(found: list[Comparison], curves: list[Curve]) -> None:
+    """A line for each pair of runs, narrow enough for a log."""
+    for place, entry in enumerate(found):
+        first, second = curves[2 * place : 2 * place + 2]
+        flips = list(entry.flips.values())
+        rates = f"; experts differ for {flips[0]:.2%} at the start, {flips[-1]:.2%} at the end" if flips else ""
+        out.print(
+            f"{entry.verdict:<7} {entry.preset} {'experts' if entry.experts else 'dense'}: {entry.what} is "
+            f"{entry.found:.5f} (at most {entry.bound:g}); {len(first.losses)} steps, {first.seconds:.0f} s beside "
+            f"{second.seconds:.0f} s{rates}",
+            highlight=False, soft_wrap=True,
+        )  # fmt: skip
+
+
+def write(folder: Path, found: list[Comparison], curves: list[Curve], device: torch.device) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    facts = {
+        "command": " ".join(["python bench/curves.py", *sys.argv[1:]]),
+        "commit": commit(ROOT),
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+        "versions": versions(set()),
+        "comparisons": found,
+        "curves": curves,
+    }
+    (folder / "curves.json").write_bytes(msgspec.json.encode(facts) + b"\n")
+    charts: dict[str, dict[str, list[float]]] = {}
+    for curve in curves:
+        title = f"{curve.preset}, {'experts' if curve.experts else 'dense feed-forwards'}: loss by step"
+        charts.setdefault(title, {})[curve.path] = curve.losses
+    (folder / "curves.svg").write_text(_curve_plot.plot(charts), encoding="utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, required=True, help="folder for curves.json and curves.svg")
+    parser.add_argument("--preset", action="append", choices=sorted(CONTEXT), help="may be repeated; default: both")
+    parser.add_argument("--steps", type=int, default=500, help="with experts")
+    parser.add_argument("--dense-steps", type=int, default=FIRST, help="without; 0 leaves them out")
+    parser.add_argument("--context", type=int, help=f"tokens a row and step; default {CONTEXT}")
+    parser.add_argument("--limit", type=float, default=1e9, help="seconds of one run; it then stops where it is")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    options = parser.parse_args(arguments)
+    device = torch.device("cuda" if torch.cuda.is_available() and options.device != "cpu" else "cpu")
+    if options.device == "cuda" and device.type != "cuda":
+        parser.error("--device cuda: torch finds no CUDA device; leave the option out")
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.set_flush_denormal(True)
+    documents = _corpus.texts(ROOT)
+    found: list[Comparison] = []
+    curves: list[Curve] = []
+    wrong: list[str] = []
+    for preset in options.preset or sorted(CONTEXT):
+        for experts, steps in ((False, options.dense_steps), (True, options.steps)):
+            if steps:
+                pair, comparison, paths = compare(preset, experts, steps, documents, device, options)
+                curves += pair
+                found.append(comparison)
+                wrong += paths
+                write(options.out, found, curves, device)
+    show(found, curves)
+    for line in wrong:
+        note(f"wrong path: {line}")
+    return int(bool(wrong) or any(entry.verdict == "FAIL" for entry in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
