@@ -17,13 +17,21 @@ from pathlib import Path  # noqa: E402
 from types import ModuleType  # noqa: E402
 
 import pytest  # noqa: E402
-from hypothesis import HealthCheck, settings  # noqa: E402
 
-# The suite is the same every time: `ci` derives its examples from the test. `explore` looks for new ones.
-_QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]  # a loaded machine is no finding
-settings.register_profile("ci", derandomize=True, deadline=None, database=None, suppress_health_check=_QUIET)
-settings.register_profile("explore", deadline=None, max_examples=2000, suppress_health_check=_QUIET)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+if importlib.util.find_spec("hypothesis"):  # a machine that tests kernels may go without; files of laws are skipped
+    from hypothesis import HealthCheck, settings
+
+    # The suite is the same every time: `ci` derives its examples from the test. `explore` looks for new ones.
+    _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]  # a loaded machine is no finding
+    settings.register_profile("ci", derandomize=True, deadline=None, database=None, suppress_health_check=_QUIET)
+    settings.register_profile("explore", deadline=None, max_examples=2000, suppress_health_check=_QUIET)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """pyproject.toml names a time-out; a machine without pytest-timeout must know the word."""
+    if not importlib.util.find_spec("pytest_timeout"):
+        parser.addini("timeout", "seconds a test may take; kept by pytest-timeout")
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,9 @@ import sys
 
 import pytest
 import torch
+
+pytest.importorskip("hypothesis", reason="laws are tested with hypothesis")
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -2,6 +2,9 @@
 
 import pytest
 import torch
+
+pytest.importorskip("hypothesis", reason="laws are tested with hypothesis")
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

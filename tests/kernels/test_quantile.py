@@ -4,6 +4,9 @@ from itertools import pairwise
 
 import pytest
 import torch
+
+pytest.importorskip("hypothesis", reason="laws are tested with hypothesis")
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

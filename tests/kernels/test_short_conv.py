@@ -1,6 +1,10 @@
 """The short convolution against its definition, over borders, with tails in and out."""
 
+import pytest
 import torch
+
+pytest.importorskip("hypothesis", reason="laws are tested with hypothesis")
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
