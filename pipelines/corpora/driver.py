@@ -19,7 +19,7 @@ from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.near import NearDedup
 from trivium.data.shards import FunnelStage, Manifest, tally, write_manifest, write_rejects
 from trivium.data.stage import Drop, StageConfig
-from trivium.errors import BuildError
+from trivium.errors import BuildError, InputError
 from trivium.pipelines.beam import BeamOptions, run_job
 from trivium.pipelines.corpora.output import claimed, refuse_inside, swap
 from trivium.pipelines.corpora.recipe import Recipe
@@ -92,7 +92,7 @@ def build(
     for source in recipe.sources:
         source.check(base)
         refuse_inside(out, f"source {source.name!r}", source.reads(base))
-    places = [msgspec.json.encode((source.name, place)) for source in recipe.sources for place in source.places(base)]
+    places = [line for source in recipe.sources for line in _places(source, base)]
     if shuffle_seed is not None:
         random.Random(shuffle_seed).shuffle(places)
     out = out.absolute()
@@ -101,6 +101,13 @@ def build(
         manifest = driver.run(places)
         swap(driver.new, out)
     return manifest
+
+
+def _places(source: Source, base: Path) -> list[bytes]:
+    try:
+        return [msgspec.json.encode((source.name, place)) for place in source.places(base)]
+    except InputError as error:
+        raise InputError(f"source {source.name!r}: {error}") from None
 
 
 class _Driver:
