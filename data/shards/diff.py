@@ -18,7 +18,7 @@ from trivium.data.shards.address import Place
 from trivium.data.shards.index import read_raw
 from trivium.data.shards.manifest import Manifest
 from trivium.data.shards.reader import REJECTS_LIMIT, ShardSet, hash_blob
-from trivium.data.shards.sound import Faults, sound_part
+from trivium.data.shards.sound import Faults, Losses, sound_part
 from trivium.data.shards.storage import read_file
 from trivium.data.stage import Drop
 from trivium.errors import ShardError
@@ -74,8 +74,6 @@ def diff(a: Place | str, b: Place | str, *, limit: int | None = None) -> Differe
     if not keys:  # equal builds: what differs is damage
         found.damaged.extend(faults.found)
         return found
-    for fault in (fault for whole in wholes for fault in whole.faults.values()):
-        faults(fault)
     first, second = (sound_part(whole, faults) for whole in wholes)
     tallies = {kind: Counter[str]() for kind in KINDS}
     for kind, change in _changes(first, second, (_unknown(wholes[0], first), _unknown(wholes[1], second)), faults):
@@ -118,13 +116,13 @@ def _changes(
     left, right = _by_source(first), _by_source(second)
     why: dict[int, dict[str, Drop]] = {}
     left_out = 0
+    lost = {id(shards): Losses(shards, tell) for shards in (first, second)}
     for key in sorted(left.keys() | right.keys()):
         pairs, only_left, only_right = _match(first, left.get(key, []), second, right.get(key, []))
         for one, two in pairs:
-            try:
-                yield "changed", _change(first.read(one), second.read(two))
-            except ShardError as error:
-                tell(str(error))
+            held = [_held(shards, record, lost) for shards, record in ((first, one), (second, two))]
+            if held[0] is not None and held[1] is not None:
+                yield "changed", _change(held[0], held[1])
         sides = (("gone", first, only_left, second, unknown[1]), ("added", second, only_right, first, unknown[0]))
         for kind, holder, mine, other, runs in sides:
             for record in mine:
@@ -134,7 +132,11 @@ def _changes(
                     continue
                 if id(other) not in why:
                     why[id(other)] = _rejected(other, tell)
-                yield kind, _lost(holder, record, why[id(other)], tell)
+                found = _held(holder, record, lost)
+                address = "(damaged)" if found is None else found[0].meta.address
+                yield kind, _lost(str(holder.entries.source_id[record]), address, why[id(other)])
+    for losses in lost.values():
+        losses.end()
     if left_out:
         tell(f"{left_out:,} records were not compared: in the other set they would lie where its index can't be read")
 
@@ -211,14 +213,16 @@ def _match(
     return pairs, left[len(right) :], right[len(left) :]
 
 
-def _lost(holder: ShardSet, record: int, rejects: dict[str, Drop], tell: Faults) -> Change:
-    """A record that only `holder` has; the other build's rejects say why, when they do."""
-    source = str(holder.entries.source_id[record])
+def _held(shards: ShardSet, record: int, lost: dict[int, Losses]) -> tuple[Document, dict[str, bytes]] | None:
     try:
-        address = holder.read_document(record).meta.address
+        return shards.read(record)
     except ShardError as error:
-        tell(str(error))
-        address = "(damaged)"
+        lost[id(shards)].take(record, error)
+        return None
+
+
+def _lost(source: str, address: str, rejects: dict[str, Drop]) -> Change:
+    """A record that only one set has; the other build's rejects say why, when they do."""
     drop = rejects.get(source)
     if drop is None:
         return Change(source, address, "not in the other build", "")

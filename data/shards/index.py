@@ -68,14 +68,22 @@ def read_raw(folder: Place, info: ShardInfo) -> bytes:
     try:
         payload = read_file(path, INDEX_LIMIT)
     except ShardError as error:
-        raise ShardError(f"{error}; it is the index of {info.name}") from None
+        raise ShardError(f"{path}: the index of {info.name} {_reason(error, path)}; {_cure(folder)}") from None
     found = hashlib.sha256(payload).hexdigest()
     if found != info.index_sha256:
         raise ShardError(
             f"{path}: sha256 {found[:16]}…, the manifest says {info.index_sha256[:16]}…; "
-            "the file was changed or belongs to another build: copy it again, or build the set again"
+            f"the file was changed or belongs to another build: {_cure(folder)}"
         )
     return payload
+
+
+def _reason(error: ShardError, path: Place) -> str:
+    return str(error).removeprefix(f"{path}: ").partition(";")[0]
+
+
+def _cure(folder: Place) -> str:
+    return f"copy it again, or make it again from its tar with `trivium shards index {folder} --rebuild`"
 
 
 def read_index(folder: Place, info: ShardInfo) -> Index:

@@ -227,7 +227,10 @@ def length_faults(folder: Place, manifest: Manifest) -> dict[str, str]:
                 "copy it again, or build the set again"
             )
         elif held is not None and index not in held:
-            faults[info.name] = f"{path.parent / index}: the index of {info.name} is missing; copy it again"
+            faults[info.name] = (
+                f"{path.parent / index}: the index of {info.name} is missing; copy it again, or make it again from its "
+                f"tar with `trivium shards index {folder} --rebuild`"
+            )
     return faults
 
 

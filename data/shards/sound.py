@@ -49,26 +49,45 @@ def sound_part(shards: ShardSet, tell: Tell) -> ShardSet:
     return ShardSet(shards.folder, only, shards.digest, shards.faults, shards.ledger.keep)
 
 
+class Losses:
+    """Records of one set that could not be read: each is told, but those of a tar that is cut or gone together, with
+    it."""
+
+    def __init__(self, shards: ShardSet, tell: Tell) -> None:
+        self._shards, self._tell = shards, tell
+        self._lost = dict.fromkeys(shards.faults, 0)
+
+    def take(self, record: int, error: ShardError | None) -> None:
+        """Counts a record; None where its index was told already."""
+        name = self._shards.manifest.shards[self._shards.locate(record)[0]].name
+        if name in self._lost:
+            self._lost[name] += 1
+        elif error is not None:
+            self._tell(str(error))
+
+    def end(self) -> None:
+        """Tells the tars and how many records each has cost."""
+        for name, count in self._lost.items():
+            what = f" ({count:,} of its records can't be read)" if count > 1 else " (1 of its records can't be read)"
+            self._tell(self._shards.faults[name] + (what if count else ""))
+
+
 def each_document(shards: ShardSet, tell: Tell, records: Iterable[int] | None = None) -> Iterator[tuple[int, Document]]:
     """The documents that can be read, in order: of `records`, or of the whole set. What lies before the cut of a tar
     can be. Raises StorageError."""
-    lost, last, known = dict.fromkeys(shards.faults, 0), -1, True
+    losses, last, known = Losses(shards, tell), -1, True
     for record in range(len(shards)) if records is None else records:
         shard, _ = shards.locate(record)
-        name = shards.manifest.shards[shard].name
         if shard != last:
             last, known = shard, indexed(shards, shard, tell)
         try:
             if known:
                 yield record, shards.read_document(record)
-                continue
+            else:
+                losses.take(record, None)
         except ShardError as error:
-            if name not in lost:
-                tell(str(error))
-        if name in lost:
-            lost[name] += 1
-    for name, count in lost.items():
-        tell(shards.faults[name] + (f" ({count:,} records of it can't be read)" if count else ""))
+            losses.take(record, error)
+    losses.end()
 
 
 def indexed(shards: ShardSet, shard: int, tell: Tell) -> bool:

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import struct
 import subprocess
 import sys
@@ -94,6 +95,112 @@ def test_one_damaged_manifest_does_not_hide_the_other_sets(sets):
     assert facts("shards", "stat", sets, code=1)["damaged"][0]["path"].endswith("plants")
 
 
+@pytest.fixture
+def harmed(sets, damage):
+    """A third set, sound; in `plants` one tar is cut and one index is garbage of the same length, in `stones` one
+    record has a flipped bit. Gives the ids that can still be read, by set."""
+    base = Manifest(corpus="trees", domain="d", recipe="0" * 64)
+    write_set(sets / "trees", [make("trees", n) for n in range(5)], base)
+    plants, stones = ShardSet.open(sets / "plants"), ShardSet.open(sets / "stones")
+    starts, ids = plants.ledger.starts, plants.entries.id.tolist()
+    cut = int(plants.entries.offset[starts[2] - 2])  # the last two records of the second shard are lost
+    os.truncate(damage.tar_of(sets / "plants", 1), cut + 100)
+    index = sets / "plants" / "shards" / plants.manifest.shards[0].name.replace(".tar", ".idx.json")
+    index.write_bytes(bytes(range(256)) * (index.stat().st_size // 256) + bytes(index.stat().st_size % 256))
+    damage.flip_member(sets / "stones", 3, "json")
+    stone_ids = stones.entries.id.tolist()
+    return {
+        "plants": [key for n, key in enumerate(ids) if starts[1] <= n and n not in (starts[2] - 2, starts[2] - 1)],
+        "stones": [key for n, key in enumerate(stone_ids) if n != 3],
+        "trees": ShardSet.open(sets / "trees").entries.id.tolist(),
+    }
+
+
+def told(done):
+    return [line for line in done.stderr.splitlines() if line.startswith("damaged: ")]
+
+
+def test_records_of_damaged_sets_are_found_and_each_damage_is_named(harmed, sets):
+    (sets / "bad").mkdir()
+    (sets / "bad" / "manifest.json").write_text("{")
+    done = run("shards", "grep", "speaks", sets, "--limit", 99, "--json", code=1)
+    found = json.loads(done.stdout)
+    assert {name: [one["id"] for one in found["listed"] if one["set"] == str(sets / name)] for name in harmed} == harmed
+    assert [one["of"] for one in found["sets"]] == [30, 8, 5]
+    assert told(done) == [f"damaged: {fault}" for fault in found["damaged"]]
+    assert len(found["damaged"]) == 4
+    for fault, (file, what, cure) in zip(
+        found["damaged"],
+        [
+            ("bad/manifest.json", "damaged", "build the set again"),
+            ("00000.idx.json", "sha256", f"trivium shards index {sets / 'plants'} --rebuild"),
+            ("00001.tar", "cut short", "(2 of its records can't be read)"),
+            ("stones-all-", "CRC differs", "copy it again"),
+        ],
+        strict=True,
+    ):
+        assert file in fault
+        assert what in fault
+        assert cure in fault
+    drawn = run("shards", "sample", sets, "--count", 99, "--json", code=1)
+    assert sorted(one["id"] for one in json.loads(drawn.stdout) if "id" in one) == sorted(
+        key for ids in harmed.values() for key in ids
+    )
+    assert len(told(drawn)) == 4
+    last_before_the_cut = harmed["plants"][0]
+    shown = run("shards", "show", sets, last_before_the_cut, "--json", code=1)
+    assert json.loads(shown.stdout)["document"]["id"] == last_before_the_cut
+    assert len(told(shown)) == 2  # of the other sets only what the search met
+    assert len(told(run("shards", "ls", sets, code=1))) == 3
+    page = sets / "page.html"
+    assert len(told(run("shards", "gallery", sets, "--out", page, code=1))) == 4
+    assert all(key in page.read_text() for ids in harmed.values() for key in ids)
+
+
+def test_a_flipped_byte_is_damage_and_no_change(sets, tmp_path, damage):
+    copy = shutil.copytree(sets / "plants", tmp_path / "copy")
+    damage.flip_member(copy, 4, "json")
+    done = run("shards", "diff", sets / "plants", copy, "--json", code=1)
+    found = json.loads(done.stdout)
+    assert (found["identical"], found["counts"], found["files"], found["manifest"]) == (
+        False,
+        {"added": 0, "gone": 0, "changed": 0},
+        [],
+        [],
+    )
+    (fault,) = found["damaged"]
+    assert fault.startswith(f"{damage.tar_of(copy)}: sha256 ")
+    assert told(done) == [f"damaged: {fault}"]
+    assert "damaged since" in run("shards", "diff", copy, sets / "plants", code=1).stdout
+    base = Manifest(corpus="plants", domain="d", recipe="1" * 64)
+    write_set(tmp_path / "b", [make("plants", n, text=f"another text {n}") for n in range(30)], base)
+    found = facts("shards", "diff", copy, tmp_path / "b", code=1)
+    assert found["counts"] == {"added": 0, "gone": 0, "changed": 29}
+    assert "CRC differs" in found["damaged"][0]
+    damage.remove_index(damage.tar_of(copy, 1))
+    found = facts("shards", "diff", copy, tmp_path / "b", code=1)
+    unknown = ShardSet.open(sets / "plants").manifest.shards[1].records
+    assert found["counts"]["changed"] == 29 - unknown
+    assert found["counts"]["gone"] == 0
+    assert any("--rebuild" in fault for fault in found["damaged"])
+    rebuilt = facts("shards", "index", copy, "--rebuild")
+    assert [one["state"] for one in rebuilt["indexes"]].count("rebuilt") == 1
+    assert "whole" in run("shards", "index", copy).stdout
+
+
+def test_what_was_taken_down_is_said_with_day_and_reason(sets):
+    key = ShardSet.open(sets / "stones").entries.id.tolist()[2]
+    run("shards", "drop", sets / "stones", "--id", key, "--reason", "a letter", "--by", "ann")
+    gone = facts("shards", "show", sets, key)["taken_down"]
+    assert (gone["id"], gone["detail"]) == (key, "a letter (ann)")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", gone["when"])
+    shown = " ".join(run("shards", "show", sets, key[:12]).stdout.split())
+    assert f"{key} was taken down on {gone['when']}: a letter (ann)" in shown
+    assert gone["when"] in run("shards", "stat", sets / "stones").stdout
+    hint = run("shards", "drop", sets / "stones", "--id", "z" * 26, "--reason", "r", code=1).stderr
+    assert "--among" in hint
+
+
 def test_stat_reads_no_index(sets, damage):
     for path in sets.rglob("*.idx.json"):
         path.write_bytes(b"")
@@ -135,7 +242,7 @@ def test_verify_tells_damage_from_what_is_no_set(sets, tmp_path, damage):
     damage.remove_index(tar)
     (sets / "stones" / "shards" / "README").write_text("foreign")
     problems = "\n".join(facts("shards", "verify", sets / "stones", code=1)[0]["problems"])
-    assert f"{tar.name[:-4]}.idx.json: can't be read" in problems
+    assert f"{tar.name[:-4]}.idx.json: the index of {tar.name} can't be read (no such file); copy it again" in problems
     assert "README: not in the manifest" in problems
     (sets / "stones" / "manifest.json").unlink()
     assert "did not finish" in facts("shards", "verify", sets / "stones", code=1)[0]["problems"][0]

@@ -70,7 +70,7 @@ def diff(
         emit_json(dataclasses.asdict(found))
     else:
         out.print(view.diff_view(found))
-        name(found.damaged)
+    name(found.damaged)
     if not found.identical:
         raise typer.Exit(1)
 
@@ -146,7 +146,8 @@ def drop(
     else:
         out.print(view.drop_view(found, dry_run))
     for pattern in found.unmatched:
-        note(f"{pattern!r} fits no record of {path}")
+        elsewhere = "; is it of another set, of which some here were made? Name that with --among"
+        note(f"{pattern!r} fits no record of {path}{elsewhere if pattern in wanted.ids else ''}")
     complain(found.damaged)
     if not found.ids:
         raise typer.Exit(1)

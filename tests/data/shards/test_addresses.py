@@ -61,6 +61,9 @@ def test_one_record_is_one_request_of_its_bytes(serve, folder):
     server.sent = 0
     far.read(number)
     assert sum(server.asked.values()) == 1
+    end = time.monotonic() + 30
+    while not server.sent and time.monotonic() < end:  # the server counts after it has sent
+        time.sleep(0.01)
     assert server.sent == far.entries.size[number]
 
 
@@ -244,7 +247,7 @@ def test_a_package_that_is_not_installed_is_named_with_the_command(monkeypatch):
         ShardSet.open("memory://x")
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(MissingDependencyError, match=r"s3://.*trivium\[remote\]"):
+    with pytest.raises(MissingDependencyError, match=r"s3://.*\[remote\]"):
         ShardSet.open("s3://bucket/x", patience=HASTE)
 
 
