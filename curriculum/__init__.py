@@ -6,7 +6,7 @@ if __name__ != "trivium.curriculum":
     )
 
 from trivium.curriculum.catalogue import Catalogue
-from trivium.curriculum.corpora import catalogue_of, catalogues_of, open_corpora
+from trivium.curriculum.corpora import SetCatalogue, catalogue_of, catalogues_of, open_corpora
 from trivium.curriculum.plan import Plan
 from trivium.curriculum.ranks import Cost, assign, rank_rows
 from trivium.curriculum.rows import Cursor, Piece, Row, State, StepRows
@@ -21,6 +21,7 @@ __all__ = [
     "Plan",
     "Row",
     "Schedule",
+    "SetCatalogue",
     "Stage",
     "State",
     "StepRows",

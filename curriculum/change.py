@@ -4,29 +4,41 @@ Odd: steps follow from the schedule alone, so this needs no corpora. A stage tha
 its steps divide its tokens among themselves; to go on longer, add a stage of the same context behind it.
 """
 
+import json
 from collections.abc import Iterator
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
+
+from trivium.console import counted
 from trivium.curriculum.clock import Clock
 from trivium.curriculum.learning_rate import learning_rate
 from trivium.curriculum.schedule import Schedule
 from trivium.data.config import Strict, to_mapping
-from trivium.errors import ConfigError
+from trivium.errors import ConfigError, UsageError
 
 _EVERYWHERE = ("seed", "window", "held_out")  # decide rows from step 0 on
 _MOVED_RATE = "lr (by the number of steps)"
 _EARLY = 4096  # steps whose rates are compared one by one
-_LIMITS = ("max_epochs", "bucket_epochs", "path")  # of a corpus: they decide no rows
+_LIMITS = ("max_epochs", "bucket_epochs")  # of a corpus: they decide no rows
+
+
+Decides = Literal["rows", "rate", "limit", "place"]
 
 
 class Difference(Strict, frozen=True, kw_only=True):
-    """One key that differs, as text, and the first step that it changes (0-based)."""
+    """One key that differs, its values, and the first step that it changes (0-based).
+
+    `decides` says what hangs on it: the rows, the learning rate, how often documents may come (`limit`: only the check
+    before a run looks at it), or where a corpus lies (`place`). A value that is absent is None.
+    """
 
     key: str
     step: int
-    was: str
-    now: str
+    was: Any
+    now: Any
+    decides: Decides = "rows"
 
 
 class Change(Strict, frozen=True, kw_only=True):
@@ -59,10 +71,12 @@ def change(old: Schedule, new: Schedule, step: int) -> Change:
 
     A new learning-rate curve holds from `step` on; the rates of steps already done stay what they were.
     """
-    found = differences(old, new)
-    behind = [one for one in found if one.step < step and not one.key.startswith("lr")]
+    found = [one for one in differences(old, new) if one.decides in ("rows", "rate")]
+    behind = [one for one in found if one.step < step and one.decides == "rows"]
     if behind:
-        listed = "; ".join(f"{one.key} was {one.was}, is {one.now} (from step {one.step})" for one in behind[:6])
+        listed = "; ".join(
+            f"{one.key} was {text_of(one.was)}, is {text_of(one.now)} (from step {one.step})" for one in behind[:6]
+        )
         more = f" (and {len(behind) - 6} more)" if len(behind) > 6 else ""
         raise ConfigError(
             f"the schedule may change only ahead of step {step}, which the run has reached, and this lies behind: "
@@ -70,9 +84,12 @@ def change(old: Schedule, new: Schedule, step: int) -> Change:
             "context behind it"
         )
     before, after = first_steps(old)[-1], first_steps(new)[-1]
+    if step > before:
+        raise UsageError(f"step {step}: the first schedule has {counted(before, 'step')}; give one from 0 to {before}")
     if after < step:
         raise ConfigError(
-            f"the new schedule has {after} steps and the run has done {step}; give its last stages more tokens"
+            f"the new schedule has {counted(after, 'step')} and the run has done {step}; give its last stages more "
+            "tokens"
         )
     return Change(
         step=step,
@@ -90,8 +107,8 @@ def _from(step: int, found: Difference, old: Schedule, new: Schedule) -> Differe
         return found
     if found.key == _MOVED_RATE:
         was, now = (_rate(step, first_steps(one)[-1], one) for one in (old, new))
-        return Difference(key=found.key, step=step, was=_text(was), now=_text(now))
-    return Difference(key=found.key, step=step, was=found.was, now=found.now)
+        return msgspec.structs.replace(found, step=step, was=was, now=now)
+    return msgspec.structs.replace(found, step=step)
 
 
 def _rate(step: int, steps: int, schedule: Schedule) -> float | None:
@@ -102,7 +119,7 @@ def _everywhere(old: Schedule, new: Schedule) -> Iterator[Difference]:
     was, now = to_mapping(old.resolved()), to_mapping(new.resolved())
     for key in _EVERYWHERE:
         if was[key] != now[key]:
-            yield Difference(key=key, step=0, was=_text(was[key]), now=_text(now[key]))
+            yield Difference(key=key, step=0, was=was[key], now=now[key])
 
 
 def _corpora(old: Schedule, new: Schedule) -> Iterator[Difference]:
@@ -115,9 +132,11 @@ def _corpora(old: Schedule, new: Schedule) -> Iterator[Difference]:
             continue
         for key, value in to_mapping(was).items():
             other = to_mapping(now)[key]
-            if value != other and key not in _LIMITS:
-                seeds = min(_first_read(old, name), _first_read(new, name))
-                yield Difference(key=f"corpora.{name}.{key}", step=seeds, was=_text(value), now=_text(other))
+            if value != other:
+                first = min(_first_read(old, name), _first_read(new, name))
+                full = f"corpora.{name}.{key}"
+                decides: Decides = "limit" if key in _LIMITS else "place" if key == "path" else "rows"
+                yield Difference(key=full, step=first, was=value, now=other, decides=decides)
 
 
 def _stages(old: Schedule, new: Schedule) -> Iterator[Difference]:
@@ -125,7 +144,7 @@ def _stages(old: Schedule, new: Schedule) -> Iterator[Difference]:
     for number, (was, now) in enumerate(zip_longest(old.resolved().stages, new.resolved().stages)):
         first = min(first_steps(s)[min(number, len(s.stages))] for s in (old, new))
         if was is None or now is None:
-            there = [_text("absent") if stage is None else _text(stage.name) for stage in (was, now)]
+            there = [None if stage is None else stage.name for stage in (was, now)]
             yield Difference(key=f"stages[{number}]", step=first, was=there[0], now=there[1])
             continue
         before, after = to_mapping(was), to_mapping(now)
@@ -134,8 +153,8 @@ def _stages(old: Schedule, new: Schedule) -> Iterator[Difference]:
                 yield Difference(
                     key=f"stages[{number}] ({was.name}).{key}",
                     step=first,
-                    was=_text(before[key]),
-                    now=_text(after[key]),
+                    was=before[key],
+                    now=after[key],
                 )
 
 
@@ -146,10 +165,10 @@ def _rates(old: Schedule, new: Schedule) -> Iterator[Difference]:
     was, now = to_mapping(old.lr), to_mapping(new.lr)
     keys = [key for key in was if was[key] != now[key]]
     for key in keys:
-        yield Difference(key=f"lr.{key}", step=min(first, *steps), was=_text(was[key]), now=_text(now[key]))
+        yield Difference(key=f"lr.{key}", step=min(first, *steps), was=was[key], now=now[key], decides="rate")
     if not keys and first < min(steps):
         rates = [learning_rate(first, count, s.lr) for s, count in zip((old, new), steps, strict=True)]
-        yield Difference(key=_MOVED_RATE, step=first, was=f"{rates[0]:.6g}", now=f"{rates[1]:.6g}")
+        yield Difference(key=_MOVED_RATE, step=first, was=rates[0], now=rates[1], decides="rate")
 
 
 def _first_other_rate(old: Schedule, new: Schedule, steps_old: int, steps_new: int) -> int:
@@ -178,10 +197,15 @@ def _first_read(schedule: Schedule, corpus: str) -> int:
     return next((firsts[n] for n, stage in enumerate(schedule.stages) if corpus in stage.mixture), firsts[-1])
 
 
-def _there(value: object | None) -> str:
-    return "absent" if value is None else "present"
+def _there(value: object | None) -> str | None:
+    return None if value is None else "present"
 
 
-def _text(value: Any) -> str:
-    text = "none" if value is None else str(value)
+def text_of(value: Any) -> str:
+    """A value as it may stand in YAML, on one line of at most 60 characters."""
+    if value is None:
+        return "absent"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:59] + "…"

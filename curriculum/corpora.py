@@ -1,15 +1,24 @@
 """Opening the shard sets that a schedule names, and refusing those that may not be mixed."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from os.path import normpath
 from pathlib import Path
 
 import numpy as np
 
-from trivium.curriculum.catalogue import Catalogue
+from trivium.curriculum.catalogue import Part
+from trivium.curriculum.lengths import Runs
 from trivium.curriculum.schedule import Schedule
-from trivium.data.shards import Patience, Place, ShardSet, place
+from trivium.data.shards import Address, Patience, Place, ShardInfo, ShardSet, place
+from trivium.data.shards.columns import numbers_of, strings_of
+from trivium.data.shards.index import index_path, read_raw
+from trivium.data.shards.reader import each_of
 from trivium.errors import ConfigError, DigestError, InputError
+
+TOGETHER = 16  # indexes behind an address asked for at once
 
 
 def open_corpora(
@@ -45,25 +54,55 @@ def open_corpora(
     return sets
 
 
-def catalogue_of(name: str, shards: ShardSet) -> Catalogue:
-    """The columns that the curriculum reads, of one opened set."""
-    entries, manifest = shards.entries, shards.manifest
-    buckets = tuple(bucket.name for bucket in manifest.buckets)
-    number = {bucket: i for i, bucket in enumerate(buckets)}
-    bucket_of_shard = np.array([number[info.bucket] for info in manifest.shards], dtype=np.int64)
-    return Catalogue(
-        corpus=name,
-        tokens=np.asarray(entries.tokens),
-        patches=np.asarray(entries.patches),
-        bucket=bucket_of_shard[np.asarray(entries.shard)],
-        buckets=buckets,
-        cluster=np.asarray(entries.cluster),
-        id=np.asarray(entries.id),
-        identity=shards.digest,
-    )
+@dataclass(frozen=True)
+class SetCatalogue:
+    """An opened set as a plan reads it: index by index, in the order of its records."""
+
+    corpus: str
+    shards: ShardSet
+
+    @property
+    def buckets(self) -> tuple[str, ...]:
+        return tuple(bucket.name for bucket in self.shards.manifest.buckets)
+
+    @cached_property
+    def digest(self) -> str:
+        parts = (self.corpus, self.shards.digest, *self.buckets)
+        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+
+    def __len__(self) -> int:
+        return sum(info.records for info in self.shards.manifest.shards)
+
+    def runs(self) -> tuple[Runs, ...]:
+        infos = self.shards.manifest.shards
+        ends = np.cumsum([0, *(info.records for info in infos)], dtype=np.int64)
+        found = []
+        for bucket in self.buckets:
+            mine = np.array([info.bucket == bucket and info.records > 0 for info in infos], dtype=bool)
+            found.append(Runs.between(ends[:-1][mine], ends[1:][mine]))
+        return tuple(found)
+
+    def parts(self) -> Iterator[Part]:
+        infos = self.shards.manifest.shards
+        together = TOGETHER if isinstance(self.shards.folder, Address) else 1
+        for at in range(0, len(infos), together):
+            yield from each_of(self.shards.folder, self._part, infos[at : at + together])
+
+    def document(self, record: int) -> str:
+        return str(self.shards.entries.id[record])
+
+    def _part(self, info: ShardInfo) -> Part:
+        payload, path = read_raw(self.shards.folder, info), index_path(self.shards.folder, info)
+        numbers, strings = numbers_of(payload, info, path), strings_of(payload, info, path)
+        return Part(numbers.tokens, numbers.patches, strings.cluster, numbers.id)
 
 
-def catalogues_of(sets: Mapping[str, ShardSet]) -> dict[str, Catalogue]:
+def catalogue_of(name: str, shards: ShardSet) -> SetCatalogue:
+    """What the curriculum reads of one opened set; nothing is read yet."""
+    return SetCatalogue(name, shards)
+
+
+def catalogues_of(sets: Mapping[str, ShardSet]) -> dict[str, SetCatalogue]:
     """`catalogue_of` for every set."""
     return {name: catalogue_of(name, shards) for name, shards in sets.items()}
 

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from trivium.curriculum.catalogue import Catalogue
 from trivium.curriculum.packing import pack
 from trivium.curriculum.rows import Piece, Row
 from trivium.curriculum.stage import PATCHES_A_TOKEN
@@ -16,13 +15,14 @@ def held_out_rows(plan: "Plan", corpus: str, *, context: int | None, patches: in
     last = plan.schedule.stages[-1]
     budget = patches if patches is not None else last.patch_budget if context is None else PATCHES_A_TOKEN * context
     room = last.context if context is None else context
-    catalogue = plan.catalogues[corpus]
-    if not isinstance(catalogue, Catalogue):
+    sizes = plan.sizes.get(corpus)
+    if sizes is None:  # a corpus on paper
         return []
     pieces: list[Piece] = []
     pictures: list[int] = []
-    for record in plan.sides[corpus].held_out.tolist():
-        length, patch_count = int(catalogue.tokens[record]), int(catalogue.patches[record])
+    held = plan.sides[corpus].held_out
+    found = zip(held.tolist(), sizes.tokens[held].tolist(), sizes.patches_of(held).tolist(), strict=True)
+    for record, length, patch_count in found:
         if patch_count and (length > room or patch_count > budget):
             continue
         pieces += [Piece(corpus, record, at, min(at + room, length)) for at in range(0, length, room)]

@@ -4,10 +4,8 @@ Odd: a document that may not be trained on (held out, or a twin of one) has 0 to
 bucket's records and nothing needs a list of the others.
 """
 
-import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -34,7 +32,10 @@ class Runs:
 
     @classmethod
     def between(cls, start: Integers, stop: Integers) -> "Runs":
-        """Runs from their ends."""
+        """Runs from their ends, ascending; those that touch become one."""
+        if len(start):
+            first = np.concatenate([[True], start[1:] != stop[:-1]])
+            start, stop = start[first], stop[np.concatenate([first[1:], [True]])]
         return cls(start.astype(np.int64), np.concatenate([[0], np.cumsum(stop - start)]).astype(np.int64))
 
     def __len__(self) -> int:
@@ -83,20 +84,3 @@ class Columns:
         for at in range(0, len(runs), SCAN):
             items = np.arange(at, min(at + SCAN, len(runs)), dtype=np.int64)
             yield *self.sizes(runs.records(items)), np.ones(len(items), dtype=np.int64)
-
-
-def kept(folder: Path | None, make: Callable[[], Mapping[str, npt.NDArray[np.generic]]]) -> Mapping[str, np.ndarray]:
-    """Arrays by name, mapped from the files in `folder` when it has them, else made, kept there and mapped.
-
-    Without a folder they stay in memory. A folder appears whole or not at all.
-    """
-    if folder is None:
-        return make()
-    if not folder.is_dir():
-        fresh = folder.with_name(f".{folder.name}.new")
-        shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir(parents=True)
-        for name, column in make().items():
-            np.save(fresh / f"{name}.npy", column)
-        fresh.rename(folder)
-    return {path.stem: np.load(path, mmap_mode="r") for path in sorted(folder.glob("*.npy"))}

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import msgspec
 
+from trivium.console import counted
 from trivium.curriculum.assumed import AssumedCorpus
-from trivium.curriculum.catalogue import Catalogue, Split, columns_of, split
+from trivium.curriculum.catalogue import Listed, Sizes, Split, columns_of, sizes_of, split_sizes
 from trivium.curriculum.clock import Clock, Windows
 from trivium.curriculum.held_out import held_out_rows
 from trivium.curriculum.index import Index, KeptIndex, no_index
+from trivium.curriculum.kept import cache_folder
 from trivium.curriculum.learning_rate import learning_rate
+from trivium.curriculum.lengths import Lengths
 from trivium.curriculum.line import SPREAD, Line
 from trivium.curriculum.mixture import least_window, mean_piece, stage_lines
 from trivium.curriculum.pools import Pool, Rules, Supply, make_pools, supplies
@@ -27,6 +30,8 @@ from trivium.curriculum.supply import check_supply, read_supplies, write_supplie
 from trivium.curriculum.windows import Window, make_window
 from trivium.data.config import digest, to_mapping
 from trivium.errors import CheckpointError, ConfigError
+
+Source = Listed | AssumedCorpus
 
 ROWS_VERSION = 3  # raise it when the same schedule and corpora would give other rows
 
@@ -71,13 +76,15 @@ class Plan:
     def __init__(
         self,
         schedule: Schedule,
-        catalogues: Mapping[str, "Catalogue | AssumedCorpus"],
+        catalogues: Mapping[str, Source],
+        sizes: Mapping[str, Sizes],
         sides: dict[str, Split],
         pools: list[Pool],
         supply: list[dict[str, Supply]],
         cache: Path | None = None,
     ) -> None:
-        self.schedule, self.catalogues, self.sides = schedule, dict(catalogues), sides
+        self.schedule, self.catalogues = schedule, dict(catalogues)
+        self.sizes, self.sides = dict(sizes), sides  # of those corpora that exist
         self.pools = {pool.name: pool for pool in pools}
         self.digest = rows_digest(schedule, catalogues)
         self.stages = tuple(_stages(schedule, pools, supply))
@@ -88,7 +95,7 @@ class Plan:
     def open(
         cls,
         schedule: Schedule,
-        catalogues: Mapping[str, "Catalogue | AssumedCorpus"],
+        catalogues: Mapping[str, Source],
         *,
         cache: Path | None = None,
         progress: Callable[[int], None] | None = None,
@@ -96,24 +103,22 @@ class Plan:
     ) -> "Plan":
         """Scans the sizes once; `cache` is a folder for what is found, `progress` is told the documents scanned so far.
 
+        Without a `cache` the sizes of few documents stay in memory, and those of many go to the user's cache folder
+        (`kept.cache_folder`), so that memory does not grow with them.
+
         Raises ConfigError when a stage can't be filled, or, with `limits`, when documents would come more often than
         their `max_epochs`.
         """
         missing = sorted(set(schedule.corpora) - set(catalogues))
         if missing:
             raise ConfigError(f"the schedule reads {', '.join(missing)}, and no such corpus was opened")
-        real = {name: entry for name, entry in catalogues.items() if isinstance(entry, Catalogue)}
-        sides = split(real, schedule.held_out)
+        count = sum(len(entry) for entry in catalogues.values() if not isinstance(entry, AssumedCorpus))
+        kept_in = cache_folder(cache, count)
+        sizes, sides, lengths = _opened(schedule, catalogues, kept_in, progress)
         key = _sizes_key(schedule, catalogues)
-        lengths = {
-            name: columns_of(entry, sides[name], None if cache is None else cache / f"lengths-{key}-{name}")
-            if isinstance(entry, Catalogue)
-            else entry
-            for name, entry in catalogues.items()
-        }
         pools = make_pools(schedule, {name: entry.buckets for name, entry in catalogues.items()}, lengths)
         rules = [Rules.of(stage) for stage in schedule.stages]
-        found = read_supplies(cache, key, rules, pools)
+        found = read_supplies(kept_in, key, rules, pools)
         if found is None:
             found, done = [], 0
             for pool in pools:
@@ -121,11 +126,11 @@ class Plan:
                 done += len(pool)
                 if progress is not None:
                     progress(done)
-            write_supplies(cache, key, rules, pools, found)
+            write_supplies(kept_in, key, rules, pools, found)
         by_stage = [
             {pool.name: held[n] for pool, held in zip(pools, found, strict=True)} for n in range(len(schedule.stages))
         ]
-        plan = cls(schedule, catalogues, sides, pools, by_stage, cache)
+        plan = cls(schedule, catalogues, sizes, sides, pools, by_stage, kept_in)
         if limits:
             check_supply(plan)
         return plan
@@ -142,7 +147,7 @@ class Plan:
     def stage_of(self, step: int) -> int:
         """Number of the stage that `step` belongs to; ValueError outside the run."""
         if not 0 <= step < self.steps:
-            raise ValueError(f"step {step} is outside the run's {self.steps} steps")
+            raise ValueError(f"step {step} is outside the run's {counted(self.steps, 'step')}, 0 to {self.steps - 1}")
         return bisect_right([stage.first_step for stage in self.stages], step) - 1
 
     def lr(self, step: int) -> float:
@@ -252,9 +257,33 @@ class Plan:
         if not fits:
             raise CheckpointError(
                 f"the curriculum's state (stage {state.stage}, step {state.step}, pools {', '.join(state.cursors)}) "
-                f"belongs to another schedule or other corpora (this plan: {len(self.stages)} stages, {self.steps} "
-                f"steps, pools {', '.join(self.pools)}); resume with those that the run began with"
+                f"belongs to another schedule or other corpora (this plan: {counted(len(self.stages), 'stage')}, "
+                f"{counted(self.steps, 'step')}, pools {', '.join(self.pools)}); resume with those that the run began "
+                "with"
             )
+
+
+def _opened(
+    schedule: Schedule,
+    catalogues: Mapping[str, Source],
+    folder: Path | None,
+    progress: Callable[[int], None] | None,
+) -> tuple[dict[str, Sizes], dict[str, Split], dict[str, Lengths]]:
+    """Sizes and sides of the corpora that exist, and the lengths of all."""
+    real = {name: entry for name, entry in catalogues.items() if not isinstance(entry, AssumedCorpus)}
+    sizes, done = {}, 0
+    for name, entry in real.items():
+        told = None if progress is None else lambda read, before=done: progress(before + read)
+        sizes[name] = sizes_of(entry, schedule.held_out, folder, told)
+        done += len(entry)
+    sides = split_sizes(sizes, folder, _sizes_key(schedule, real))
+    lengths: dict[str, Lengths] = {
+        name: entry for name, entry in catalogues.items() if isinstance(entry, AssumedCorpus)
+    }
+    for name, entry in real.items():
+        masked = None if folder is None else folder / f"lengths-{entry.digest}-{sides[name].digest}"
+        lengths[name] = columns_of(entry, sizes[name], sides[name], masked)
+    return sizes, sides, lengths
 
 
 def _stands_in(cursor: Cursor, pool: Pool) -> bool:
@@ -271,12 +300,12 @@ def _stages(schedule: Schedule, pools: list[Pool], supply: list[dict[str, Supply
         first += clock.steps
 
 
-def _sizes_key(schedule: Schedule, catalogues: Mapping[str, "Catalogue | AssumedCorpus"]) -> str:
+def _sizes_key(schedule: Schedule, catalogues: Mapping[str, Source]) -> str:
     """Names the sizes of all training documents: corpora and who is held out."""
     return digest([to_mapping(schedule.held_out), {name: catalogues[name].digest for name in sorted(catalogues)}])
 
 
-def rows_digest(schedule: Schedule, catalogues: Mapping[str, "Catalogue | AssumedCorpus"]) -> str:
+def rows_digest(schedule: Schedule, catalogues: Mapping[str, Source]) -> str:
     """Digest of all that decides the rows: the schedule without its learning rate and limits, and the corpora."""
     raw = to_mapping(schedule.resolved())
     raw.pop("lr")

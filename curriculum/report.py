@@ -4,8 +4,8 @@ Odd: steps, tokens, epochs and shares follow from the schedule and the corpora's
 measured on packed windows (`measure`), all of them when they are few.
 """
 
-from trivium.curriculum.catalogue import Catalogue
-from trivium.curriculum.measure import Measured, measure
+from trivium.console import counted
+from trivium.curriculum.measure import PIECES, Measured, measure
 from trivium.curriculum.mixture import vision_share
 from trivium.curriculum.plan import Plan, StagePlan
 from trivium.curriculum.supply import epochs, shortfalls
@@ -16,11 +16,14 @@ PASSED_OVER = "pictures_too_long"  # expected in short stages: a later one takes
 
 
 class MixtureFacts(Strict, frozen=True, kw_only=True):
-    """A corpus or one of its buckets in a stage: `wanted` and `got` are shares of the stage's tokens.
+    """A corpus or one of its buckets in a stage: `written`, `wanted` and `got` are shares of the stage's tokens.
 
-    `got` is measured; `epochs` says how often the stage goes through what it can use of it.
+    `written` is the schedule's weight (None for a bucket that has none of its own), `wanted` what `vision` and
+    `upsample` make of it, `got` what was measured; `epochs` says how often the stage goes through what it
+    can use of it.
     """
 
+    written: float | None
     wanted: float
     got: float
     tokens: int
@@ -72,14 +75,17 @@ class BucketReport(Strict, frozen=True, kw_only=True):
 
 
 class CorpusReport(Strict, frozen=True, kw_only=True):
-    """One corpus: what it has on both sides, and how often the run reads its training tokens."""
+    """One corpus: what it has on both sides, and how often the run reads its training tokens.
+
+    Of a corpus on paper nothing can be held out: `held_out_records` and `held_out_tokens` are None.
+    """
 
     path: str
     records: int
     train_records: int
     train_tokens: int
-    held_out_records: int
-    held_out_tokens: int
+    held_out_records: int | None
+    held_out_tokens: int | None
     twins_left_out: int
     used_tokens: int
     epochs: float
@@ -100,9 +106,9 @@ class Report(Strict, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-def report(plan: Plan) -> Report:
-    """All facts of a plan."""
-    found = [measure(plan, number) for number in range(len(plan.stages))]
+def report(plan: Plan, pieces: int = PIECES) -> Report:
+    """All facts of a plan; about `pieces` pieces a stage are packed to measure its rows, but at least one window."""
+    found = [measure(plan, number, pieces) for number in range(len(plan.stages))]
     stages = tuple(_stage(plan, number, measured) for number, measured in enumerate(found))
     corpora = {name: _corpus(plan, name) for name in plan.schedule.corpora}
     return Report(
@@ -114,7 +120,7 @@ def report(plan: Plan) -> Report:
         corpora=corpora,
         shortfalls=tuple(map(str, shortfalls(plan))),
         warnings=tuple(_warnings(plan, stages, corpora)),
-        notes=tuple(_notes(stages)),
+        notes=tuple(_notes(plan, stages)),
     )
 
 
@@ -157,7 +163,10 @@ def _stage(plan: Plan, number: int, measured: Measured) -> StageReport:
 def _mixture(parts: StagePlan, measured: Measured, corpus: str, bucket: str | None) -> MixtureFacts:
     mine = [line for line in parts.lines if line.pool.corpus == corpus and bucket in (None, line.pool.bucket)]
     tokens = sum(line.share(parts.tokens) for line in mine)
+    weight = parts.rules.resolved_mixture[corpus]
+    written = parts.rules.shares[corpus] if bucket is None else weight[bucket] if isinstance(weight, dict) else None
     return MixtureFacts(
+        written=written,
         wanted=tokens / parts.tokens,
         got=sum(measured.taken.get(line.pool.name, 0) for line in mine) / measured.tokens,
         tokens=tokens,
@@ -172,16 +181,14 @@ def _corpus(plan: Plan, name: str) -> CorpusReport:
     used = {pool.name: sum(stage.taken(pool.name) for stage in plan.stages) for pool in pools}
     train = sum(first[pool.name].train_tokens for pool in pools)
     side = plan.sides.get(name)
-    held = side.held_out if side is not None and isinstance(catalogue, Catalogue) else None
+    sizes = plan.sizes.get(name)
     return CorpusReport(
         path=rules.path,
         records=len(catalogue),
         train_records=sum(first[pool.name].train_documents for pool in pools),
         train_tokens=train,
-        held_out_records=0 if held is None else len(held),
-        held_out_tokens=int(catalogue.tokens[held].sum())
-        if isinstance(catalogue, Catalogue) and held is not None
-        else 0,
+        held_out_records=None if sizes is None else len(sizes.held_out),
+        held_out_tokens=None if sizes is None else int(sizes.tokens[sizes.held_out].sum()),
         twins_left_out=0 if side is None else len(side.twins),
         used_tokens=sum(used.values()),
         epochs=sum(used.values()) / max(1, train),
@@ -211,25 +218,52 @@ def _warnings(plan: Plan, stages: tuple[StageReport, ...], corpora: dict[str, Co
         if others:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(others.items()))
             found.append(f"stage {stage.name}: documents that can't be used are skipped: {reasons}")
-    for name, corpus in corpora.items():
-        for bucket, facts in corpus.buckets.items():
-            if facts.limit is None and facts.epochs > EPOCHS_WANTED:
-                found.append(
-                    f"corpus {name}: documents of bucket {bucket} come {facts.epochs:.1f} times; more than "
-                    f"{EPOCHS_WANTED:g} adds little (max_epochs would bound it)"
-                )
-        real = isinstance(plan.catalogues[name], Catalogue)
-        if real and plan.schedule.held_out.fraction and not corpus.held_out_records:
-            found.append(f"corpus {name}: no cluster is held out; raise held_out.fraction or change its salt")
+    often = [
+        f"{name} {bucket} ({facts.epochs:.1f} times)"
+        for name, corpus in corpora.items()
+        for bucket, facts in corpus.buckets.items()
+        if facts.limit is None and facts.epochs > EPOCHS_WANTED
+    ]
+    if often:
+        found.append(
+            f"documents come more than {EPOCHS_WANTED:g} times, which adds little, and no max_epochs bounds it: "
+            f"{', '.join(often)}"
+        )
+    bare = [name for name, corpus in corpora.items() if corpus.held_out_records == 0]
+    if bare and plan.schedule.held_out.fraction:
+        found.append(f"of {', '.join(bare)} no cluster is held out; raise held_out.fraction or change its salt")
     return found
 
 
-def _notes(stages: tuple[StageReport, ...]) -> list[str]:
+def _notes(plan: Plan, stages: tuple[StageReport, ...]) -> list[str]:
     """What is as it should be and yet may surprise."""
     longest = stages[-1].context
-    return [
-        f"stage {stage.name}: {stage.skipped[PASSED_OVER]:,} documents with pictures are longer than {stage.context:,} "
-        f"tokens and wait for a longer stage{'' if stage.context < longest else ', and there is none'}"
+    found = [
+        f"stage {stage.name}: {counted(stage.skipped[PASSED_OVER], 'document')} with pictures are longer than "
+        f"{stage.context:,} tokens and wait for a longer stage"
+        f"{'' if stage.context < longest else ', and there is none'}"
         for stage in stages
         if stage.skipped.get(PASSED_OVER)
     ]
+    moves: dict[str, list[str]] = {}
+    for stage, rules in zip(stages, plan.schedule.stages, strict=True):
+        if rules.vision is not None:
+            moves.setdefault(_moved(stage, rules.vision), []).append(stage.name)
+    found += [f"stage {', '.join(names)}: {text}" for text, names in moves.items()]
+    paper = [name for name in plan.schedule.corpora if name not in plan.sizes]
+    if paper and plan.schedule.held_out.fraction:
+        found.append(
+            f"{', '.join(paper)}: on paper, so nothing is held out of them; of real corpora held_out.fraction "
+            f"({plan.schedule.held_out.fraction:g}) of the clusters will be missing"
+        )
+    return found
+
+
+def _moved(stage: StageReport, vision: float) -> str:
+    """What `vision` did to the weights of a stage."""
+    factors: dict[str, list[str]] = {}
+    for name, facts in stage.mixture.items():
+        if facts.written:
+            factors.setdefault(f"{facts.wanted / facts.written:.3g}", []).append(name)
+    moves = "; ".join(f"{', '.join(names)} to {factor} times what is written" for factor, names in factors.items())
+    return f"vision: {vision:g} of the tokens shall be picture tokens, so shares move: {moves}"

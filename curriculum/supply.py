@@ -58,7 +58,9 @@ def check_supply(plan: "Plan") -> None:
     found = shortfalls(plan)
     if found:
         raise ConfigError(
-            "; ".join(map(str, found)) + ". Lower the stages' tokens or the weights, add documents, or raise the limits"
+            "; ".join(map(str, found))
+            + ". Lower the stages' tokens or the weights, add documents, or raise the limits",
+            ("corpora", found[0].corpus),
         )
 
 

@@ -98,7 +98,7 @@ def _where(name: str, node: yaml.Node | None, keys: Sequence[str | int], overrid
     where = name if line is None else f"{name}:{line}"
     dotted = ".".join(str(key) for key in keys)
     for override in overrides:
-        key = override.partition("=")[0]
+        key = ".".join(map(str, places(node, override.partition("=")[0].split("."))))
         if dotted == key or dotted.startswith(key + "."):
             where = f"--set {override}"
     return where
@@ -148,18 +148,26 @@ def _set(raw: Any, override: str) -> Any:
         raise ConfigError(f"--set {key}: the file's top level is not a mapping")
     target: Any = raw
     for depth, part in enumerate(parts[:-1]):
-        child = target[_index(part, len(target), key)] if isinstance(target, list) else target.get(part)
+        place = _place(part, target, key)
+        child = target.get(place) if isinstance(target, dict) else target[place]
         if child is None:
-            child = {}
-            target[_index(part, len(target), key) if isinstance(target, list) else part] = child
+            child = target[place] = {}
         if not isinstance(child, dict | list):
             raise ConfigError(f"--set {key}: {'.'.join(parts[: depth + 1])} holds {child!r}, not a mapping")
         target = child
-    target[_index(parts[-1], len(target), key) if isinstance(target, list) else parts[-1]] = value
+    target[_place(parts[-1], target, key)] = value
     return raw
 
 
-def _index(part: str, length: int, key: str) -> int:
-    if not (part.isascii() and part.isdigit()) or int(part) >= length:
-        raise ConfigError(f"--set {key}: {part!r} is not a place in a list of {length}; count from 0")
-    return int(part)
+def _place(part: str, target: dict[str, Any] | list[Any], key: str) -> Any:
+    """The key of a mapping, or the place in a list: its number, or the `name` of the item there."""
+    if isinstance(target, dict):
+        return part
+    names = [str(item["name"]) for item in target if isinstance(item, dict) and "name" in item]
+    named = [place for place, item in enumerate(target) if isinstance(item, dict) and str(item.get("name")) == part]
+    if len(named) == 1:
+        return named[0]
+    if part.isascii() and part.isdigit() and int(part) < len(target):
+        return int(part)
+    known = f", nor a name there ({', '.join(names)})" if names else ""
+    raise ConfigError(f"--set {key}: {part!r} is not a place in a list of {len(target)}{known}; count from 0")

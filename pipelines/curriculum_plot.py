@@ -1,4 +1,4 @@
-"""A plan drawn: context, batch, learning rate and mixture over the tokens of the run."""
+"""A schedule or a plan drawn: context, batch, learning rate and mixture over the tokens of the run."""
 
 import base64
 import html
@@ -7,7 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trivium.curriculum import Plan
+from trivium.console import counted
+from trivium.curriculum import Plan, Schedule
+from trivium.curriculum.clock import Clock
+from trivium.curriculum.learning_rate import learning_rate
 from trivium.curriculum.report import Report, StageReport, report
 from trivium.errors import MissingDependencyError, UsageError
 from trivium.needs import cure
@@ -23,45 +26,55 @@ COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#b
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
-def write_plot(plan: Plan, path: Path, *, title: str) -> None:
-    """Writes a PNG, an SVG, or one self-contained HTML page, by the suffix of `path`.
+def check_target(path: Path) -> None:
+    """Raises UsageError where `path` has a suffix that can't be written."""
+    if path.suffix.lower() not in KINDS:
+        raise UsageError(f"--out {path}: {path.suffix or 'no suffix'} can't be written; use {', '.join(KINDS)}")
+
+
+def write_plot(drawn: Plan | Schedule, path: Path, *, title: str) -> Path | None:
+    """Writes a PNG, an SVG, or one self-contained HTML page, by the suffix of `path`; returns a folder made for it.
 
     Raises UsageError for another suffix, MissingDependencyError without matplotlib.
     """
-    if path.suffix.lower() not in KINDS:
-        raise UsageError(f"--out {path}: {path.suffix or 'no suffix'} can't be written; use {', '.join(KINDS)}")
-    facts = report(plan)
-    figure = draw(plan, facts, title)
+    check_target(path)
+    facts = report(drawn) if isinstance(drawn, Plan) else None
+    figure = draw(drawn, facts, title)
+    made = None if path.parent.is_dir() else path.parent
     path.parent.mkdir(parents=True, exist_ok=True)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg" if path.suffix.lower() == ".svg" else "png", dpi=120)
     raw = buffer.getvalue()
     path.write_bytes(_page(raw, facts, title).encode() if path.suffix.lower() == ".html" else raw)
+    return made
 
 
-def draw(plan: Plan, facts: Report, title: str) -> "Figure":
+def draw(drawn: Plan | Schedule, facts: Report | None, title: str) -> "Figure":
     """The four panels: context, batch, learning rate, mixture. A stage much shorter than the others is drawn wider.
 
     Stages get a width by the cube root of their tokens, so that short long-context stages can be seen; the axis names
-    the tokens at their borders.
+    the tokens at their borders. Without `facts` the mixture is the schedule's.
     """
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingDependencyError(f"matplotlib is missing, and plots need it; run: {cure('train')}") from None
+    schedule = drawn if isinstance(drawn, Schedule) else drawn.schedule
+    clocks = [Clock.of(stage) for stage in schedule.stages]
+    tokens = sum(clock.tokens for clock in clocks)
     figure = Figure(figsize=(11, 9), layout="constrained")
-    figure.suptitle(f"{title}: {facts.steps:,} steps, {_amount(facts.tokens)} tokens")
+    figure.suptitle(f"{title}: {counted(sum(clock.steps for clock in clocks), 'step')}, {_amount(tokens)} tokens")
     panels = figure.subplots(4, 1, sharex=True, height_ratios=(1, 1, 1, 1.5))
     borders = [0.0]
-    for stage in facts.stages:
-        borders.append(borders[-1] + stage.tokens ** (1 / 3))
+    for clock in clocks:
+        borders.append(borders[-1] + clock.tokens ** (1 / 3))
     spans = [(a / borders[-1], b / borders[-1]) for a, b in pairwise(borders)]
-    _draw_context(panels[0], facts, spans)
-    _draw_curves(panels[1], panels[2], plan, spans)
-    _draw_mixture(panels[3], facts, spans)
+    _draw_context(panels[0], schedule, clocks, spans)
+    _draw_curves(panels[1], panels[2], schedule, clocks, spans)
+    _draw_mixture(panels[3], schedule, facts, spans)
     done, ticks = 0, [(0.0, "0")]
-    for stage, (_, stop) in zip(facts.stages, spans, strict=True):
-        done += stage.tokens
+    for clock, (_, stop) in zip(clocks, spans, strict=True):
+        done += clock.tokens
         ticks.append((stop, _amount(done)))
     for axes in panels:
         axes.set_xlim(0, 1)
@@ -73,13 +86,14 @@ def draw(plan: Plan, facts: Report, title: str) -> "Figure":
     return figure
 
 
-def _draw_context(axes: "Axes", facts: Report, spans: list[tuple[float, float]]) -> None:
-    contexts = [stage.context for stage in facts.stages]
-    for number, (stage, ends) in enumerate(zip(facts.stages, spans, strict=True)):
+def _draw_context(axes: "Axes", schedule: Schedule, clocks: list[Clock], spans: list[tuple[float, float]]) -> None:
+    contexts = [stage.context for stage in schedule.stages]
+    for number, (stage, clock, ends) in enumerate(zip(schedule.stages, clocks, spans, strict=True)):
         colour = COLOURS[number % len(COLOURS)]
+        label = f"{stage.name}\n{counted(clock.steps, 'step')}"
         axes.fill_between(ends, 1, stage.context, color=colour, alpha=0.35)
         axes.plot(ends, [stage.context] * 2, color=colour, linewidth=2)
-        axes.text(sum(ends) / 2, stage.context * 1.15, f"{stage.name}\n{stage.steps:,} steps", ha="center", fontsize=9)
+        axes.text(sum(ends) / 2, stage.context * 1.15, label, ha="center", fontsize=9)
     axes.set_yscale("log", base=2)
     axes.set_ylim(min(contexts) / 2, 8 * max(contexts))
     axes.set_yticks(sorted(set(contexts)), [f"{context:,}" for context in sorted(set(contexts))])
@@ -87,16 +101,20 @@ def _draw_context(axes: "Axes", facts: Report, spans: list[tuple[float, float]])
     axes.set_ylabel("context (tokens)")
 
 
-def _draw_curves(batch: "Axes", rate: "Axes", plan: Plan, spans: list[tuple[float, float]]) -> None:
+def _draw_curves(
+    batch: "Axes", rate: "Axes", schedule: Schedule, clocks: list[Clock], spans: list[tuple[float, float]]
+) -> None:
     """Tokens a step and the learning rate, at up to `POINTS` steps of each stage."""
-    for stage, (start, stop) in zip(plan.stages, spans, strict=True):
-        steps = sorted({i * (stage.steps - 1) // max(1, POINTS - 1) for i in range(POINTS)})
-        places = [start + (stop - start) * stage.clock.before(step) / stage.tokens for step in steps]
+    first, all_steps = 0, sum(clock.steps for clock in clocks)
+    for clock, (start, stop) in zip(clocks, spans, strict=True):
+        steps = sorted({i * (clock.steps - 1) // max(1, POINTS - 1) for i in range(POINTS)})
+        places = [start + (stop - start) * clock.before(step) / clock.tokens for step in steps]
         ends = [*places, stop]
-        sizes = [stage.clock.batch_of(step) for step in steps]
+        sizes = [clock.batch_of(step) for step in steps]
         batch.plot(ends, [*sizes, sizes[-1]], color=COLOURS[0])
-        rates = [plan.lr(stage.first_step + step) for step in steps]
+        rates = [learning_rate(first + step, all_steps, schedule.lr) for step in steps]
         rate.plot(ends, [*rates, rates[-1]], color=COLOURS[1])
+        first += clock.steps
     batch.set_ylim(bottom=0)
     batch.yaxis.set_major_formatter(lambda value, _: _amount(value))
     batch.set_ylabel("batch (tokens a step)")
@@ -104,22 +122,26 @@ def _draw_curves(batch: "Axes", rate: "Axes", plan: Plan, spans: list[tuple[floa
     rate.set_ylabel("learning rate")
 
 
-def _draw_mixture(axes: "Axes", facts: Report, spans: list[tuple[float, float]]) -> None:
+def _draw_mixture(axes: "Axes", schedule: Schedule, facts: Report | None, spans: list[tuple[float, float]]) -> None:
     """Shares of tokens by corpus, as bands with the share of picture tokens written above."""
-    for stage, ends in zip(facts.stages, spans, strict=True):
-        bottom = 0.0
-        for number, corpus in enumerate(facts.corpora):
-            share = stage.mixture[corpus].wanted if corpus in stage.mixture else 0.0
-            label = f"{corpus}, {facts.corpora[corpus].epochs:.2f} epochs" if stage is facts.stages[0] else None
+    for place, (stage, ends) in enumerate(zip(schedule.stages, spans, strict=True)):
+        bottom, shares, vision = 0.0, stage.shares, stage.vision
+        if facts is not None:
+            shares = {name: one.wanted for name, one in facts.stages[place].mixture.items()}
+            vision = facts.stages[place].vision
+        for number, corpus in enumerate(schedule.corpora):
+            share = shares.get(corpus, 0.0)
+            label = corpus if facts is None else f"{corpus}, {facts.corpora[corpus].epochs:.2f} epochs"
             colour = COLOURS[number % len(COLOURS)]
-            axes.fill_between(ends, bottom, bottom + share, color=colour, linewidth=0, label=label)
+            axes.fill_between(ends, bottom, bottom + share, color=colour, linewidth=0, label=None if place else label)
             bottom += share
-        if stage.vision:
-            axes.text(sum(ends) / 2, 1.02, f"pictures\n{stage.vision:.1%}", ha="center", fontsize=8)
+        if vision:
+            axes.text(sum(ends) / 2, 1.02, f"pictures\n{vision:.1%}", ha="center", fontsize=8)
     axes.set_ylim(0, 1.25)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "25 %", "50 %", "75 %", "100 %"])
-    axes.set_ylabel("share of tokens")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), fontsize=8, ncols=min(4, len(facts.corpora)))
+    moved = facts is None and any(stage.vision is not None for stage in schedule.stages)
+    axes.set_ylabel("share of tokens" + (", before\nvision moves it" if moved else ""))
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), fontsize=8, ncols=min(4, len(schedule.corpora)))
 
 
 def _amount(tokens: float) -> str:
@@ -144,14 +166,14 @@ def _cells(stage: StageReport) -> tuple[str, ...]:
     )
 
 
-def _page(png: bytes, facts: Report, title: str) -> str:
-    """One HTML page: the figure and the table of stages."""
+def _page(png: bytes, facts: Report | None, title: str) -> str:
+    """One HTML page: the figure and, where corpora are known, the table of stages."""
     head = ("stage", "context", "steps", "tokens", "tokens a step", "rows a step")
     head += ("fill", "vision", "documents", "cut", "skipped")
-    table = "".join(f"<th>{name}</th>" for name in head)
-    for stage in facts.stages:
+    table = "".join(f"<th>{name}</th>" for name in head) if facts else ""
+    for stage in facts.stages if facts else ():
         table += "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(stage)) + "</tr>"
-    said = (*facts.shortfalls, *facts.warnings, *facts.notes)
+    said = (*facts.shortfalls, *facts.warnings, *facts.notes) if facts else ()
     remarks = "".join(f"<li>{html.escape(remark)}</li>" for remark in said)
     image = base64.b64encode(png).decode()
     return (

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivium.curriculum.catalogue import columns_of, split
+from trivium.curriculum.catalogue import columns_of, key_of, sizes_of, split, split_sizes
 from trivium.curriculum.schedule import HeldOut
 
 
@@ -58,16 +58,37 @@ def test_the_digest_sees_every_column(make_catalogue) -> None:
     assert len({base.digest, *(other.digest for other in others)}) == 6
 
 
-def test_sizes_are_kept_in_a_file_and_mapped_from_it(make_catalogue, tmp_path) -> None:
+def test_a_name_has_one_key_however_it_is_stored() -> None:
+    names = np.array(["a", "ab", "", "ab", "ä", "b" * 26])
+    keys = key_of(names)
+    assert keys.tolist() == key_of(np.char.encode(names, "utf-8").astype("S99")).tolist()
+    assert len(set(keys.tolist())) == 5
+    assert int(keys[0]) == 0xAF63DC4C8601EC8C  # FNV-1a of "a", as published
+
+
+@pytest.mark.parametrize("damage", ["half", "gone", "other", "none"])
+def test_sizes_are_read_once_kept_whole_and_mapped(make_catalogue, tmp_path, damage) -> None:
     catalogue = make_catalogue("web", range(1, 101), patches=[0, 4] * 50)
-    side = split({"web": catalogue}, HeldOut(fraction=0.2))["web"]
-    folder = tmp_path / "plan" / "lengths"
-    memory, mapped = columns_of(catalogue, side, None), columns_of(catalogue, side, folder)
-    assert isinstance(mapped.tokens, np.memmap)
-    again = columns_of(catalogue, side, folder)
-    records = np.arange(100)
-    for columns in (memory, mapped, again):
-        tokens, patches = columns.sizes(records)
-        assert (tokens == np.where(np.isin(records, side.held_out), 0, records + 1)).all()
+    rule, read = HeldOut(fraction=0.2), list[int]()
+    memory = sizes_of(catalogue, rule, None)
+    kept = sizes_of(catalogue, rule, tmp_path, read.append)
+    assert read == [100]
+    assert isinstance(kept.tokens, np.memmap)
+    assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".")]
+    (folder,) = tmp_path.glob("sizes-*")
+    if damage == "half":  # as a full disk leaves a file
+        (folder / "patches.npy").write_bytes((folder / "patches.npy").read_bytes()[:300])
+    if damage == "gone":
+        (folder / "patches.npy").unlink()
+    if damage == "other":
+        np.save(folder / "tokens.npy", np.zeros(7, np.uint32))
+    again = sizes_of(catalogue, rule, tmp_path, read.append)
+    assert len(read) == 1 + (damage != "none")
+    assert again.tokens.tolist() == memory.tokens.tolist() == list(range(1, 101))
+    assert again.patches_of(np.arange(100)).tolist() == [0, 4] * 50
+    assert again.held_out.tolist() == kept.held_out.tolist() == memory.held_out.tolist() != []
+    side = split_sizes({"web": again})["web"]
+    for where in (None, tmp_path / "lengths"):
+        tokens, patches = columns_of(catalogue, again, side, where).sizes(np.arange(100))
+        assert (tokens == np.where(np.isin(np.arange(100), side.held_out), 0, np.arange(1, 101))).all()
         assert patches.tolist() == [0, 4] * 50
-    assert mapped.tokens.dtype == np.uint32

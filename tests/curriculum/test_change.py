@@ -5,7 +5,7 @@ import pytest
 from trivium.curriculum.change import change, differences, first_steps
 from trivium.curriculum.schedule import Schedule
 from trivium.data.config import from_mapping
-from trivium.errors import ConfigError
+from trivium.errors import ConfigError, UsageError
 
 
 def _schedule(**changes: Any) -> Schedule:
@@ -54,8 +54,15 @@ def test_a_difference_names_its_key_and_its_first_step(changes: dict[str, Any], 
     assert found[key] == step
 
 
-def test_limits_and_folders_decide_no_rows() -> None:
-    assert differences(_schedule(), _schedule(corpora={"web": {"path": "elsewhere", "max_epochs": 9}})) == []
+def test_limits_and_folders_are_told_and_decide_no_rows() -> None:
+    other = _schedule(corpora={"web": {"path": "elsewhere", "max_epochs": 9, "bucket_epochs": {"8k": 2}}})
+    found = {one.key: (one.decides, one.was, one.now) for one in differences(_schedule(), other)}
+    assert found == {
+        "corpora.web.path": ("place", "web", "elsewhere"),
+        "corpora.web.max_epochs": ("limit", None, 9.0),
+        "corpora.web.bucket_epochs": ("limit", {}, {"8k": 2.0}),
+    }
+    assert change(_schedule(), other, 12).differences == ()
 
 
 @pytest.mark.parametrize(
@@ -85,7 +92,7 @@ def test_what_lies_ahead_may_change(changes: dict[str, Any]) -> None:
         ({"seed": 6}, "lies behind: seed was 5, is 6"),
         ({"stage0__tokens": 2000}, r"stages\[0\] \(a\).tokens was 1000, is 2000 \(from step 0\)"),
         ({"stage1__cut": "never"}, r"stages\[1\] \(b\).cut was allowed, is never"),
-        ({"corpora": {"web": {"path": "web", "seed": 3}}}, "corpora.web.seed was none, is 3"),
+        ({"corpora": {"web": {"path": "web", "seed": 3}}}, "corpora.web.seed was absent, is 3"),
     ],
 )
 def test_what_lies_behind_may_not(changes: dict[str, Any], message: str) -> None:
@@ -97,6 +104,8 @@ def test_what_lies_behind_may_not(changes: dict[str, Any], message: str) -> None
 def test_a_run_can_not_become_shorter_than_it_is() -> None:
     with pytest.raises(ConfigError, match=r"lies behind: stages\[1\] was b, is absent|has 10 steps"):
         change(_schedule(), _schedule(stages=_more()[:1]), 12)
+    with pytest.raises(UsageError, match="step 16: the first schedule has 15 steps; give one from 0 to 15"):
+        change(_schedule(), _schedule(), 16)
 
 
 def test_a_moved_rate_is_told_as_the_run_meets_it() -> None:

@@ -1,6 +1,7 @@
 """Real shard sets: refusals by name, the commands, and the drawing."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from trivium.cli import app
+from trivium.commands.curriculum_tables import print_report
 from trivium.curriculum import Plan, Schedule, catalogues_of, open_corpora
 from trivium.curriculum.assumed import assumed_corpora
 from trivium.curriculum.mixture import vision_share
+from trivium.curriculum.report import report
 from trivium.data.config import dump_yaml, from_mapping, load_yaml
 from trivium.data.records import Document, Meta, Text, finish
 from trivium.data.shards import Bucket, Manifest, write_set
@@ -171,24 +174,33 @@ def test_rows_are_the_same_for_any_number_of_ranks(folder: Path) -> None:
 
 
 def test_rows_prints_tables_and_refuses_steps_that_are_not_there(folder: Path) -> None:
-    shown = _run("rows", folder / "s.yaml", "--corpora", folder, "--stage", "b", "--ranks", 2)
+    shown = _run("rows", folder / "s.yaml", "--corpora", folder, "--stage", "b", "--ranks", 5)
     assert "of stage b" in shown.stdout
-    for wrong in (("--stage", "c"), ("--from", 10_000), ("--from", 1, "--stage", "b")):
+    assert "cost by rank" in shown.stdout
+    assert re.search(r"idle: 3 ranks \(\d, \d, \d\); the step has 2 rows", shown.stdout)
+    for wrong in (("--stage", "c"), ("--from", 1, "--stage", "b")):
         assert isinstance(_run("rows", folder / "s.yaml", "--corpora", folder, *wrong).exception, UsageError)
+    for wrong in (("--step", 10_000), ("--from", -1)):
+        error = _run("rows", folder / "s.yaml", "--corpora", folder, *wrong).exception
+        assert re.search(r"the run has \d+ steps, 0 to \d+ \(stages: a 0 to \d+, b \d+ to \d+\)", str(error))
     assert isinstance(_run("rows", folder / "s.yaml").exception, UsageError)
 
 
 def test_plots_are_written_and_whole(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    for name, begins in (("p.png", b"\x89PNG"), ("p.svg", b"<?xml"), ("deep/p.html", b"<!doctype html>")):
+    for name, begins in (("p.svg", b"<?xml"), ("deep/p.html", b"<!doctype html>")):
         result = _run("plot", folder / "s.yaml", "--corpora", folder, "--out", tmp_path / name)
         assert result.exit_code == 0, result.exception
         assert (tmp_path / name).read_bytes().startswith(begins)
     page = (tmp_path / "deep/p.html").read_text()
     assert "data:image/png;base64," in page
     assert "http" not in page.replace("http-equiv", "")
-    result = _run("plot", folder / "s.yaml", "--corpora", folder, "--out", tmp_path / "p.gif")
+    alone = _run("plot", folder / "s.yaml", "--out", tmp_path / "new" / "alone.png")  # the schedule is enough
+    assert (tmp_path / "new/alone.png").read_bytes().startswith(b"\x89PNG")
+    assert f"made the folder {tmp_path / 'new'}" in alone.stderr.replace("\n", "")
+    result = _run("plot", folder / "s.yaml", "--corpora", folder, "--out", tmp_path / "no" / "p.gif")
     assert isinstance(result.exception, UsageError)
+    assert not (tmp_path / "no").exists()
 
 
 def test_the_recipes_are_valid_and_grow_fourfold() -> None:
@@ -212,6 +224,21 @@ def test_k3_is_fed_by_its_assumed_corpora() -> None:
         Plan.open(starved, assumed_corpora(paper, starved))
 
 
+def test_check_says_on_eighty_columns_what_vision_does(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr("trivium.console.out._width", 80)
+    k3 = load_yaml(ROOT / "recipes/curricula/k3.yaml", Schedule, overrides=["window=256"])
+    plan = Plan.open(k3, assumed_corpora(ROOT / "recipes/curricula/k3.assumed.yaml", k3))
+    print_report(report(plan, pieces=1000))
+    shown, said = capsys.readouterr()
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "45.0% → 40.0%" in shown
+    assert "on paper" in shown
+    said = " ".join(said.split())
+    assert "vision: 0.1 of the tokens shall be picture tokens, so shares move: captions, interleaved" in said
+    assert "nothing is held out of them" in said
+
+
 def test_show_says_what_follows_from_the_schedule_alone_and_from_corpora(folder: Path) -> None:
     k3 = ROOT / "recipes/curricula/k3.yaml"
     alone = json.loads(_run("show", k3, "--json").stdout)["resolved"]["stages"]
@@ -226,7 +253,7 @@ def test_diff_names_the_step_from_which_it_holds(folder: Path, tmp_path: Path) -
     text = (folder / "s.yaml").read_text()
     (tmp_path / "b.yaml").write_text(text.replace("seed: 3", "seed: 4"))
     found = json.loads(_run("diff", folder / "s.yaml", tmp_path / "b.yaml", "--json").stdout)["differences"]
-    assert [(one["key"], one["step"]) for one in found] == [("seed", 0)]
+    assert found == [{"key": "seed", "step": 0, "was": 3, "now": 4, "decides": "rows"}]
     assert "seed" in _run("diff", folder / "s.yaml", tmp_path / "b.yaml").stdout
     assert "the same" in _run("diff", folder / "s.yaml", folder / "s.yaml").stdout
     late = _run("diff", folder / "s.yaml", tmp_path / "b.yaml", "--step", 3)

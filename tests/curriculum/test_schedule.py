@@ -78,3 +78,14 @@ def test_a_stage_is_found_by_name() -> None:
     assert schedule.stage_index("b") == 1
     with pytest.raises(ValueError, match="no stage 'c'; known: a, b"):
         schedule.stage_index("c")
+
+
+def test_a_stage_may_be_set_by_its_name() -> None:
+    text = dump_yaml(_read(_raw(stage0__name="256")))
+    for key in ("stages.256.rows", "stages.0.rows"):
+        found = parse_yaml(text, Schedule, name="s.yaml", overrides=[f"{key}=5", "stages.b.rows=7"])
+        assert [stage.rows for stage in found.stages] == [5, 7]
+    with pytest.raises(ConfigError, match=r"'c' is not a place in a list of 2, nor a name there \(256, b\)"):
+        parse_yaml(text, Schedule, name="s.yaml", overrides=["stages.c.rows=5"])
+    with pytest.raises(ConfigError, match=r"^--set stages.b.rows=0: "):
+        parse_yaml(text, Schedule, name="s.yaml", overrides=["stages.b.rows=0"])

@@ -7,6 +7,7 @@ import typer
 
 if TYPE_CHECKING:
     from trivium.curriculum import Plan, Schedule
+    from trivium.curriculum.change import Difference
 
 SCHEDULE = typer.Argument(metavar="SCHEDULE", help="A schedule's YAML file, such as recipes/curricula/demo.yaml.")
 CORPORA = typer.Option(
@@ -15,9 +16,17 @@ CORPORA = typer.Option(
 ASSUME = typer.Option(
     "--assume", metavar="FILE", help="Corpora on paper: YAML with documents and lengths, in place of --corpora."
 )
-SET = typer.Option("--set", metavar="KEY=VALUE", help="Overrides a value of the schedule; may stand several times.")
+SET = typer.Option(
+    "--set",
+    metavar="KEY=VALUE",
+    help="Overrides a value of the schedule, such as stages.8k.rows=64 (a stage by name or place); may stand several "
+    "times.",
+)
 CACHE = typer.Option(
-    "--cache", metavar="DIR", help="A folder for sizes and row indexes, so that the next call is quick."
+    "--cache",
+    metavar="DIR",
+    help="A folder for sizes and row indexes, so that the next call is quick. Left out, only sets of more than 262,144 "
+    "documents are kept: in ~/.cache/trivium/curriculum, or a temporary folder where that can't be written.",
 )
 JSON = typer.Option("--json", help="Print the facts as JSON.")
 
@@ -98,12 +107,19 @@ def plot(
     overrides: Annotated[list[str] | None, SET] = None,
     cache: Annotated[Path | None, CACHE] = None,
 ) -> None:
-    """Draws context, batch, learning rate and mixture over the run's tokens."""
-    from trivium.console import note
-    from trivium.pipelines.curriculum_plot import write_plot
+    """Draws context, batch, learning rate and mixture over the run's tokens.
 
-    write_plot(_plan(schedule, corpora, assume, overrides, cache), out, title=schedule.stem)
-    note(f"wrote {out}")
+    The schedule is enough. With --corpora or --assume the mixture is as `vision` moves it, the legend has each
+    corpus's epochs, and a page has fill, documents and what `check` remarks on.
+    """
+    from trivium.console import note
+    from trivium.pipelines.curriculum_plot import check_target, write_plot
+
+    check_target(out)
+    bare = corpora is None and assume is None
+    plan = None if bare else _plan(schedule, corpora, assume, overrides, cache)
+    made = write_plot(plan or _schedule(schedule, overrides), out, title=schedule.stem)
+    note(f"wrote {out}" + (f" (and made the folder {made})" if made else ""))
 
 
 @group.command()
@@ -111,7 +127,7 @@ def rows(
     schedule: Annotated[Path, SCHEDULE],
     corpora: Annotated[str | None, CORPORA] = None,
     assume: Annotated[Path | None, ASSUME] = None,
-    start: Annotated[int | None, typer.Option("--from", min=0, help="The first step; left out: step 0.")] = None,
+    start: Annotated[int | None, typer.Option("--from", "--step", help="The first step; left out: step 0.")] = None,
     stage: Annotated[str | None, typer.Option("--stage", help="Begin at the first step of this stage.")] = None,
     count: Annotated[int, typer.Option("--count", min=1, help="Steps to print.")] = 1,
     ranks: Annotated[int, typer.Option("--ranks", min=1, help="Ranks that share each step's rows.")] = 1,
@@ -126,18 +142,24 @@ def rows(
     from itertools import islice
 
     from trivium.commands import curriculum_tables
-    from trivium.console import emit_json
+    from trivium.console import counted, emit_json
     from trivium.errors import UsageError
 
     plan = _plan(schedule, corpora, assume, overrides, cache)
     if stage is not None and start is not None:
-        raise UsageError("--from and --stage both name the first step; give one of them")
+        raise UsageError(f"--from {start} and --stage {stage} both name the first step; give one of them")
     try:
         first = plan.first_step(plan.schedule.stage_index(stage)) if stage is not None else start or 0
     except ValueError as error:
         raise UsageError(f"--stage: {error}") from None
-    if first >= plan.steps:
-        raise UsageError(f"--from {first}: the run has {plan.steps} steps, 0 to {plan.steps - 1}; give one of them")
+    if not 0 <= first < plan.steps:
+        spans = ", ".join(
+            f"{one.rules.name} {one.first_step} to {one.first_step + one.steps - 1}" for one in plan.stages
+        )
+        raise UsageError(
+            f"--from {first}: the run has {counted(plan.steps, 'step')}, 0 to {plan.steps - 1} (stages: {spans}); give "
+            "one of them"
+        )
     found = [step for step, _ in islice(plan.rows(plan.at(first)), count)]
     facts = [curriculum_tables.step_facts(plan, step, ranks) for step in found]
     if as_json:
@@ -156,7 +178,10 @@ def diff(
     ] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Lists what differs between two schedules, and from which step on.
+    """Lists what differs between two schedules, what hangs on it, and from which step on.
+
+    A run may go on whatever else differs as long as no `rows` differ behind its step: a new learning rate holds from
+    there on, limits are judged before a run, and a corpus may move to another place.
 
     Exit codes: 0 (whatever differs), 2 when --step is given and the change reaches behind it.
     """
@@ -167,11 +192,15 @@ def diff(
     old, new = _schedule(a, None), _schedule(b, None)
     found = differences(old, new)
     if as_json:
-        emit_json({"differences": found, "allowed": None if step is None else not [d for d in found if d.step < step]})
+        emit_json({"differences": found, "allowed": None if step is None else _allowed(found, step)})
     else:
         curriculum_tables.print_differences(found, f"{a} → {b}")
     if step is not None:
         change(old, new, step)
+
+
+def _allowed(found: "list[Difference]", step: int) -> bool:
+    return not [one for one in found if one.step < step and one.decides == "rows"]
 
 
 def _schedule(path: Path, overrides: list[str] | None) -> "Schedule":

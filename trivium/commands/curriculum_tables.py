@@ -4,71 +4,104 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
-from trivium.console import err, note, out
+from trivium.console import counted, err, note, out
 
 if TYPE_CHECKING:
     from trivium.curriculum import Plan, Schedule, StepRows
     from trivium.curriculum.change import Difference
-    from trivium.curriculum.report import Report
+    from trivium.curriculum.report import MixtureFacts, Report
+
+STAGES_ACROSS = 4  # of a table: more would be cut at 80 columns
 
 
 def print_report(facts: "Report") -> None:
-    """Stages, mixture, corpora, shortfalls, warnings and notes for people, in narrow tables."""
-    out.print(f"[bold]{facts.steps:,} steps, {facts.tokens:,} tokens[/]")
-    stages = _table("", "stage", "context", "steps", "tokens", "a step", "rows", "fill", "vision", "LR", "to")
+    """Stages, mixture, corpora, shortfalls, warnings and notes for people, in tables of at most 80 columns."""
+    out.print(f"[bold]{counted(facts.steps, 'step')}, {counted(facts.tokens, 'token')}[/]")
+    _print_stages_of(facts)
+    _print_mixture(facts)
+    corpora = _table("corpora", "corpus", "records", "train tokens", "used", "epochs", "held out", "tokens")
+    for name, corpus in facts.corpora.items():
+        held, tokens = corpus.held_out_records, corpus.held_out_tokens
+        corpora.add_row(
+            name,
+            short(corpus.records),
+            short(corpus.train_tokens),
+            short(corpus.used_tokens),
+            f"{corpus.epochs:.2f}",
+            "on paper" if held is None else f"{held:,}",
+            "–" if tokens is None else short(tokens),
+        )
+    out.print(corpora)
+    _print_buckets(facts)
+    for shortfall in facts.shortfalls:
+        note(f"[red]falls short:[/] {escape(shortfall)}")
+    for warning in facts.warnings:
+        note(f"[yellow]warning:[/] {escape(warning)}")
+    for remark in facts.notes:
+        note(f"note: {escape(remark)}")
+
+
+def _print_stages_of(facts: "Report") -> None:
+    stages = _table("", "stage", "context", "steps", "tokens", "a step", "rows")
+    measured = _table("", "stage", "fill", "pictures", "8 ranks", "documents", "cut", "LR", "to")
     for stage in facts.stages:
         rows = f"{stage.rows:,}" if stage.rows_most == stage.rows else f"{stage.rows:,}–{stage.rows_most:,}"
         batch = f"{short(stage.batch[0])}–{short(stage.batch[1])}"
         if stage.batch[1] - stage.batch[0] <= 1:
             batch = short(stage.batch[1])
-        stages.add_row(
+        stages.add_row(stage.name, length(stage.context), f"{stage.steps:,}", short(stage.tokens), batch, rows)
+        measured.add_row(
             stage.name,
-            length(stage.context),
-            f"{stage.steps:,}",
-            short(stage.tokens),
-            batch,
-            rows,
             f"{stage.fill:.1%}",
             f"{stage.vision:.1%}",
+            "–" if stage.imbalance is None else f"{stage.imbalance:.3f}",
+            short(stage.documents),
+            short(stage.cut),
             f"{stage.lr_first:.2g}",
             f"{stage.lr_last:.2g}",
         )
     out.print(stages)
-    mixture = _table("share of tokens, got (wanted)", "stage", *facts.corpora)
-    for stage in facts.stages:
-        shares = [stage.mixture.get(name) for name in facts.corpora]
-        mixture.add_row(stage.name, *(f"{m.got:.1%} ({m.wanted:.1%})" if m else "–" for m in shares))
-    out.print(mixture)
-    corpora = _table("corpora", "corpus", "records", "train tokens", "used", "epochs", "held out", "tokens")
-    for name, corpus in facts.corpora.items():
-        corpora.add_row(
-            name,
-            f"{corpus.records:,}",
-            short(corpus.train_tokens),
-            short(corpus.used_tokens),
-            f"{corpus.epochs:.2f}",
-            f"{corpus.held_out_records:,}",
-            short(corpus.held_out_tokens),
-        )
-    out.print(corpora)
-    _print_buckets(facts)
-    for shortfall in facts.shortfalls:
-        note(f"[red]falls short:[/] {shortfall}")
-    for warning in facts.warnings:
-        note(f"[yellow]warning:[/] {warning}")
-    for remark in facts.notes:
-        note(f"note: {remark}")
+    out.print(measured)
+    err.print(
+        "[dim]fill: of rows with tokens; pictures: of tokens; 8 ranks: the costliest over the mean; documents: as many "
+        "as the tokens make, and how many of them are longer than a row[/]"
+    )
+
+
+def _print_mixture(facts: "Report") -> None:
+    """By corpus and stage; few stages a table, so that none is cut."""
+    moved = any(m.written != m.wanted for stage in facts.stages for m in stage.mixture.values())
+    title = "share of tokens: as written → as vision moves it" if moved else "share of tokens"
+    for at in range(0, len(facts.stages), STAGES_ACROSS):
+        stages = facts.stages[at : at + STAGES_ACROSS]
+        table = _table(title, "corpus", *(stage.name for stage in stages))
+        for name in facts.corpora:
+            table.add_row(name, *(_share(stage.mixture.get(name)) for stage in stages))
+        out.print(table)
+
+
+def _share(facts: "MixtureFacts | None") -> str:
+    """What is wanted, what was written where it differs, and what was measured where that shows."""
+    if facts is None:
+        return "–"
+    text = f"{facts.wanted:.1%}"
+    if facts.written is not None and abs(facts.written - facts.wanted) >= 0.0005:
+        text = f"{facts.written:.1%} → {text}"
+    return text if abs(facts.got - facts.wanted) < 0.005 else f"{text}, got {facts.got:.1%}"
 
 
 def _print_buckets(facts: "Report") -> None:
     buckets = list(dict.fromkeys(bucket for corpus in facts.corpora.values() for bucket in corpus.buckets))
-    table = _table("records by length bucket (how often each document comes)", "corpus", *buckets)
-    for name, corpus in facts.corpora.items():
-        cells = [corpus.buckets.get(bucket) for bucket in buckets]
-        table.add_row(name, *(f"{cell.records:,} ({cell.epochs:.2f})" if cell else "–" for cell in cells))
-    out.print(table)
+    for at in range(0, len(buckets), STAGES_ACROSS):
+        some = buckets[at : at + STAGES_ACROSS]
+        table = _table("records by length bucket (how often each document comes)", "corpus", *some)
+        for name, corpus in facts.corpora.items():
+            cells = [corpus.buckets.get(bucket) for bucket in some]
+            table.add_row(name, *(f"{short(cell.records)} ({cell.epochs:.2f})" if cell else "–" for cell in cells))
+        out.print(table)
 
 
 def short(number: int) -> str:
@@ -193,28 +226,50 @@ def step_facts(plan: "Plan", step: "StepRows", ranks: int) -> dict[str, Any]:
 
 
 def print_steps(facts: Sequence[dict[str, Any]]) -> None:
-    """Steps as tables; a piece is `corpus:record id[start:stop]`."""
+    """Steps as tables, rows and then ranks; a piece is `corpus:record id[start:stop]`."""
     for step in facts:
-        title = f"step {step['step']} of stage {step['stage']}: {step['tokens']:,} tokens, digest {step['digest']}"
-        table = _table(title, "row", "rank", "digest", "tokens", "patches", "pieces")
+        title = f"step {step['step']:,} of stage {step['stage']}: {counted(step['tokens'], 'token')}"
+        table = _table(f"{title}, digest {step['digest']}", "row", "rank", "digest", "tokens", "patches", "pieces")
         table.add_column("corpus:record id\\[tokens]")
         for row in step["rows"]:
             pieces = [f"{p['corpus']}:{p['record']} {p['id'][:8]}\\[{p['start']}:{p['stop']}]" for p in row["pieces"]]
             numbers = [str(row[name]) for name in ("row", "rank", "digest", "tokens", "patches")]
             table.add_row(*numbers, str(len(pieces)), ", ".join(pieces))
         out.print(table)
+        _print_ranks(step)
+
+
+def _print_ranks(step: dict[str, Any]) -> None:
+    """What each rank computes and at what cost; ranks without a row are named."""
+    costs = [rank["cost"] for rank in step["ranks"]]
+    mean = sum(costs) / len(costs)
+    table = _table("cost by rank, in tokens' linear layers", "rank", "rows", "tokens", "cost", "of the mean")
+    tokens = {row["row"]: row["tokens"] for row in step["rows"]}
+    for rank in step["ranks"]:
+        if rank["rows"]:
+            mine = sum(tokens[row] for row in rank["rows"])
+            share = f"{rank['cost'] / mean:.3f}"
+            table.add_row(str(rank["rank"]), str(len(rank["rows"])), f"{mine:,}", f"{rank['cost']:,.0f}", share)
+    out.print(table)
+    idle = [str(rank["rank"]) for rank in step["ranks"] if not rank["rows"]]
+    if idle:
+        rows = counted(len(step["rows"]), "row")
+        out.print(f"idle: {counted(len(idle), 'rank')} ({', '.join(idle)}); the step has {rows}")
 
 
 def print_differences(found: Sequence["Difference"], title: str) -> None:
     """What differs, by the step from which it does."""
+    from trivium.curriculum.change import text_of
+
     if not found:
-        out.print(f"{title}: the same steps, rows and learning rate")
+        out.print(f"{title}: the same schedule")
         return
     table = _table(title, "key")
-    for name in ("from step", "was", "is"):
+    for name in ("decides", "from step", "was", "is"):
         table.add_column(name, justify="right" if name == "from step" else "left", overflow="fold")
     for difference in found:
-        table.add_row(difference.key, f"{difference.step:,}", difference.was, difference.now)
+        values = (escape(text_of(value)) for value in (difference.was, difference.now))
+        table.add_row(escape(difference.key), difference.decides, f"{difference.step:,}", *values)
     out.print(table)
 
 
