@@ -6,17 +6,21 @@ over HTTP are asked for here, on fsspec's session, and what comes back is checke
 
 import concurrent.futures
 import functools
+import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import Any, BinaryIO, TypeVar
 
 from trivium.data.shards.address import Address
+from trivium.data.shards.shelf import Shelf
 from trivium.errors import MissingDependencyError, ShardError, StorageError
 from trivium.needs import cure
 
 PIECE = 8 << 20  # bytes of one request, so that its time-out is one of standstill, not of size
-SKIP = 64 << 20  # bytes thrown away at most to reach an offset on a server without ranges
+COPIES = 4 << 30  # bytes of temporary files at most that stand in for files of servers without ranges
 _CHUNK = 1 << 20
 _BUSY = (408, 425, 429, 500, 502, 503, 504)  # HTTP answers that may be better next time
 _PERMANENT = (
@@ -36,13 +40,50 @@ class _Refused(Exception):  # noqa: N818 (never seen outside)
     """An answer that trying again does not change."""
 
 
-def read_range(address: Address, start: int, length: int) -> bytes:
+class _NoRanges(_Refused):
+    """The server sends whole files, whatever part is asked for."""
+
+
+class Copy:
+    """A file of such a server, fetched once into a temporary file that has no name and ends with this."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._handle = os.dup(file.fileno())
+        self.size = os.fstat(self._handle).st_size
+
+    def pread(self, start: int, length: int) -> bytes:
+        """Up to `length` bytes from `start`, fewer only where the file ends."""
+        return os.pread(self._handle, max(0, min(length, self.size - start)), start)
+
+    def __del__(self) -> None:
+        os.close(self._handle)
+
+
+Copies = Shelf[str, Copy]
+
+
+def copies() -> Copies:
+    """A place for copies that later reads find again; the longest unused are given up beyond COPIES."""
+    return Shelf(COPIES, attrgetter("size"))
+
+
+def read_range(address: Address, start: int, length: int, held: Copies | None = None) -> bytes:
     """Up to `length` bytes from `start`, fewer only where the file ends. Raises StorageError, or ShardError when there
-    is no such file."""
+    is no such file.
+
+    Of a server without ranges the whole file is fetched, once when it can be `held` for later reads.
+    """
     parts = []
     while length:
         asked = min(length, PIECE)
-        part = _patiently(address, functools.partial(_range, address=address, start=start, stop=start + asked))
+        if held is not None and address.url in held:
+            part = held.get(address.url, lambda _: download(address)).pread(start, asked)
+        else:
+            try:
+                part = _patiently(address, functools.partial(_range, address=address, start=start, stop=start + asked))
+            except _NoRanges:
+                held = copies() if held is None else held
+                part = held.get(address.url, lambda _: download(address)).pread(start, asked)
         if len(part) > asked:
             raise StorageError(f"{address}: gave {len(part)} bytes for {asked}; it is no storage to read shards from")
         parts.append(part)
@@ -50,6 +91,19 @@ def read_range(address: Address, start: int, length: int) -> bytes:
         if len(part) < asked:
             break
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def download(address: Address) -> Copy:
+    """A whole file of at most COPIES bytes. Raises as `read_range` does."""
+    from fsspec.asyn import sync
+
+    def ask(fs: Any) -> Copy:
+        with tempfile.TemporaryFile(prefix="trivium-") as file:
+            sync(fs.loop, _http_body, fs, address.url, file, address.patience.seconds)
+            file.flush()
+            return Copy(file)
+
+    return _patiently(address, ask)
 
 
 def length_of(address: Address) -> int:
@@ -120,6 +174,8 @@ def _patiently(address: Address, ask: Callable[[Any], T]) -> T:
         raise ShardError(f"{address}: no such file; copy it again, or build the set again") from None
     except ImportError as error:
         raise _absent(address, error.name or str(error)) from None
+    except _NoRanges:
+        raise
     except Exception as error:  # each of fsspec's backends has exceptions of its own
         waited = time.monotonic() - began
         tried = "1 try" if isinstance(error, (_Refused, *_PERMANENT)) else f"{patience.attempts} tries"
@@ -210,14 +266,31 @@ async def _http_range(fs: Any, url: str, start: int, stop: int) -> bytes:
             return await _exactly(reply, last + 1 - first)
         if reply.content_length is not None and reply.content_length <= start:
             return b""
-        if start > SKIP:
-            raise _Refused(
-                f"the server ignores ranges, and byte {start} is beyond the {SKIP >> 20} MiB that are skipped for it; "
-                "use a server that knows ranges"
-            )
-        for at in range(0, start, _CHUNK):
-            await _exactly(reply, min(_CHUNK, start - at))
-        return await _exactly(reply, stop - start, short=True)
+        if start or reply.content_length is None or reply.content_length > stop:
+            raise _NoRanges(url)
+        return await _exactly(reply, reply.content_length)
+
+
+async def _http_body(fs: Any, url: str, file: BinaryIO, seconds: float) -> None:
+    """Writes the whole of a file; each piece of it may take `seconds`."""
+    import asyncio
+
+    session, size = await fs.set_session(), 0
+    reply = await asyncio.wait_for(session.get(fs.encode_url(url), headers={"Accept-Encoding": "identity"}), seconds)
+    async with _judged(reply, url):
+        while part := await asyncio.wait_for(reply.content.read(_CHUNK), seconds):
+            size += len(part)
+            if size > COPIES or (reply.content_length or 0) > COPIES:
+                raise _Refused(
+                    f"the server ignores ranges, and at most {COPIES >> 20:,} MiB of its files are copied for that; "
+                    "use a server that knows ranges"
+                )
+            try:
+                file.write(part)
+            except OSError as error:  # no room, as likely as not
+                raise _Refused(f"no temporary copy of it can be written: {error.strerror}") from None
+        if reply.content_length is not None and size != reply.content_length:
+            raise ConnectionError(f"the body ended {reply.content_length - size} bytes early")
 
 
 async def _http_length(fs: Any, url: str) -> int:
@@ -233,7 +306,10 @@ async def _http_length(fs: Any, url: str) -> int:
 async def _http_get(fs: Any, url: str, start: int, stop: int) -> Any:
     session = await fs.set_session()
     headers = {"Range": f"bytes={start}-{stop - 1}", "Accept-Encoding": "identity"}
-    reply = await session.get(fs.encode_url(url), headers=headers)
+    return _judged(await session.get(fs.encode_url(url), headers=headers), url)
+
+
+def _judged(reply: Any, url: str) -> Any:
     if reply.status in (200, 206, 416):
         return reply
     reply.close()
@@ -253,14 +329,12 @@ def _content_range(text: str) -> tuple[int, int, int | None]:
         raise _Refused(f"a partial answer with the Content-Range {text!r}") from None
 
 
-async def _exactly(reply: Any, length: int, *, short: bool = False) -> bytes:
-    """The next `length` bytes of a body; `short` allows that it ends before."""
+async def _exactly(reply: Any, length: int) -> bytes:
+    """The next `length` bytes of a body."""
     parts = []
     while length:
         part = await reply.content.read(length)
         if not part:
-            if short:
-                break
             raise ConnectionError(f"the body ended {length} bytes early")
         parts.append(part)
         length -= len(part)

@@ -9,10 +9,13 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from trivium.data.shards.address import Address, Place
 from trivium.errors import InputError, ShardError, StorageError
+
+if TYPE_CHECKING:
+    from trivium.data.shards.remote import Copies
 
 
 class Blob:
@@ -73,10 +76,13 @@ class Blob:
 
 
 class RemoteBlob:
-    """The same of a file behind an address; each read is one request or, above 8 MiB, several."""
+    """The same of a file behind an address; each read is one request or, above 8 MiB, several.
 
-    def __init__(self, path: Address) -> None:
-        self.path = path
+    `held` has the copies that stand in for files of servers without ranges, for several files together.
+    """
+
+    def __init__(self, path: Address, held: "Copies | None" = None) -> None:
+        self.path, self._held = path, held
 
     def size(self) -> int:
         """Length in bytes. Raises StorageError, or ShardError when the file is missing."""
@@ -88,7 +94,9 @@ class RemoteBlob:
         """Exactly `length` bytes at `offset`. Raises StorageError, or ShardError when the file ends before."""
         from trivium.data.shards import remote
 
-        found = remote.read_range(self.path, offset, length)
+        if self._held is None:
+            self._held = remote.copies()
+        found = remote.read_range(self.path, offset, length, self._held)
         if len(found) < length:
             raise _ends_early(self.path, offset + len(found), length - len(found))
         return found
@@ -98,12 +106,14 @@ class RemoteBlob:
         view[:] = self.pread(offset, len(view))
 
     def close(self) -> None:
-        """Nothing is held open; fsspec keeps the connections."""
+        """Gives up copies; fsspec keeps the connections."""
+        if self._held is not None:
+            self._held.clear()
 
 
-def open_blob(path: Place) -> Blob | RemoteBlob:
+def open_blob(path: Place, held: "Copies | None" = None) -> Blob | RemoteBlob:
     """A file for random reads, wherever it lies."""
-    return RemoteBlob(path) if isinstance(path, Address) else Blob(path)
+    return RemoteBlob(path, held) if isinstance(path, Address) else Blob(path)
 
 
 def read_file(path: Place, limit: int) -> bytes:

@@ -115,12 +115,23 @@ def test_nobody_there_and_nothing_there(serve):
         ShardSet.open("http://127.0.0.1:1/set", patience=HASTE)
 
 
-def test_ranges_ignored_on_a_large_file_are_refused_without_loading_it(serve, monkeypatch):
+def test_a_server_without_ranges_sends_each_tar_once(serve, folder):
+    server, url = serve("whole")
+    far, near = ShardSet.open(url, patience=HASTE), ShardSet.open(folder)
+    assert [far.read_document(n) for n in range(len(far))] == [near.read_document(n) for n in range(len(near))]
+    tars = [count for name, count in server.asked.items() if name.endswith(".tar")]
+    # the length when it is opened, the first range, which is answered by the whole file, and the copy
+    assert tars == [3] * len(far.manifest.shards)
+    assert pickle.loads(pickle.dumps(far)).read(3) == near.read(3)  # noqa: S301 (our own)
+
+
+def test_what_is_too_large_to_copy_is_refused(serve, monkeypatch):
     from trivium.data.shards import remote
 
-    monkeypatch.setattr(remote, "SKIP", 1000)
     _, url = serve("whole")
     far = ShardSet.open(url, patience=HASTE)
+    assert far.members(len(far) - 1)
+    monkeypatch.setattr(remote, "COPIES", 1000)
     with pytest.raises(StorageError, match="the server ignores ranges"):
         far.read(len(far) - 1)
 
