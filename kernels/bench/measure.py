@@ -161,5 +161,5 @@ def _take_turns(
         for name in names[turn % len(names) :] + names[: turn % len(names)] if names else []:
             call = calls[name]
             for way, run in (("forward", lambda call=call: call(*leaves)), ("both", _both(call, operands, weights))):
-                samples.setdefault((name, way), []).extend(round(ms, 5) for ms in timed(run))
+                samples.setdefault((name, way), []).extend(round(ms, 4) for ms in timed(run))
     return samples

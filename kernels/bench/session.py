@@ -16,7 +16,7 @@ from trivium.kernels.bench.operators import chosen
 __all__ = ["PARTS", "Session"]
 
 PARTS = ("speed", "accuracy", "cold")
-ROUNDS, MILLISECONDS = 3, 60
+ROUNDS, MILLISECONDS = 3, 40
 QUICK_ROUNDS, QUICK_MILLISECONDS = 2, 10
 
 
