@@ -19,7 +19,7 @@ from trivium.data.shards import ShardSet, Vocabulary
 from trivium.data.tokenizers.layout import NO_LOSS
 from trivium.model.batch import MEDIA, NO_TARGET, PATCH_PIXELS, TEXT, TEXT_AFTER_PICTURE, Batch, Sample
 from trivium.pipelines.train.loading.config import Data
-from trivium.pipelines.train.loading.decoders import Decoders
+from trivium.pipelines.train.loading.decoders import Decoders, need_clip_decoder
 from trivium.pipelines.train.loading.faults import BadRecordError, Reason, Skip
 from trivium.pipelines.train.loading.pictures import Pictures, PictureStore
 from trivium.pipelines.train.loading.tokens import NOTHING, Stored, TokenReader
@@ -51,6 +51,7 @@ class Assembler:
         data = data or Data()
         self._tokens = TokenReader(sets, data)
         self._aside = TokenReader(sets, data)  # for single samples: an evaluation reads while the feed does
+        need_clip_decoder(sets)
         decoders = Decoders(data.processes(ranks_here), rules, data.decode_seconds, data.clip_seconds)
         self.store = PictureStore(sets, decoders, data)
 

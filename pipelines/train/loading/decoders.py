@@ -5,8 +5,9 @@ and hand over more. What is broken is an answer and costs the process nothing; a
 the picture tried again, so that only what the bytes themselves do to a decoder counts against them.
 """
 
+import importlib.util
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,8 +17,10 @@ import trivium.vision
 from trivium.data.guard import Guard, Limits
 from trivium.data.patches import PictureRules
 from trivium.data.records import Video
+from trivium.data.shards import ShardSet
 from trivium.data.video import plan
 from trivium.errors import BuildError, GuardError, InputError, MissingDependencyError, TrainError
+from trivium.needs import cure
 from trivium.pipelines.train.loading.faults import BadRecordError, Reason
 from trivium.vision.clips import ClipReply, ClipRequest, decode_clip
 from trivium.vision.pixels import Bytes, Reply, Request, decode
@@ -32,6 +35,18 @@ MIB = 1 << 20
 # Address space of a worker: a picture of `MAX_PIXELS` at four bytes a pixel, as many again for its conversion.
 MEMORY = 3 << 30
 ANSWERS: dict[str, Reason] = {"picture": "picture", "clip": "clip", "record": "record"}
+
+
+def need_clip_decoder(sets: Mapping[str, ShardSet]) -> None:
+    """Raises MissingDependencyError where PyAV is absent and a manifest alone says that clips will come.
+
+    A shard with patches and without pictures says so; clips beside pictures are met later, with the same words.
+    """
+    if importlib.util.find_spec("av") is not None:
+        return
+    for name, shards in sets.items():
+        if any(info.patches and not info.images for info in shards.manifest.shards):
+            raise MissingDependencyError(f"corpus {name} holds clips, and PyAV is not installed; run: {cure('video')}")
 
 
 class Decoders:

@@ -22,7 +22,7 @@ from trivium.pipelines.beam import parse_options
 from trivium.pipelines.tokenize_job import tokenize_set
 from trivium.pipelines.train.config import load_run
 from trivium.pipelines.train.heldout import evaluate, held_out
-from trivium.pipelines.train.loading.decoders import Decoders
+from trivium.pipelines.train.loading.decoders import Decoders, need_clip_decoder
 from trivium.pipelines.train.loading.faults import BadRecordError
 from trivium.pipelines.train.loading.replay import replay
 from trivium.pipelines.train.prepare import prepare
@@ -263,7 +263,7 @@ def test_broken_clips_are_left_out_counted_named_and_replayed(root, loaded, dama
     ]
 
 
-def test_a_clip_that_takes_too_long_is_bad_and_without_pyav_the_run_stops(monkeypatch):
+def test_a_clip_that_takes_too_long_is_bad():
     stated = Video(media="v0.mp4", width=160, height=120, mime="video/mp4", frames=60, fps=25.0)
     apart = Decoders(1, RULES, 20, 1, clip_task="decoder_tasks:spin_on_a_clip", extra=[Path(__file__).parent])
     try:
@@ -273,6 +273,16 @@ def test_a_clip_that_takes_too_long_is_bad_and_without_pyav_the_run_stops(monkey
         assert apart.starts == 2
     finally:
         apart.close()
+
+
+def test_without_pyav_a_run_stops_and_blames_no_clip(root, monkeypatch, tmp_path):
+    shards = ShardSet.open(root / "corpora" / "mixed")
+    at = number_of(shards, "h264.mp4")
+    stated = next(one for one in shards.read_document(at).segments if isinstance(one, Video))
+    write_set(tmp_path / "alone", [shards.read(at)], msgspec.structs.replace(shards.manifest, corpus="alone"))
     monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(MissingDependencyError, match=r"the data hold clips, and PyAV is not installed"):
         Decoders(0, RULES, 20).clip(b"", stated)
+    assert need_clip_decoder({"mixed": shards}) is None  # it has a picture as well
+    with pytest.raises(MissingDependencyError, match=r"corpus alone holds clips, and PyAV is not installed; run: "):
+        need_clip_decoder({"mixed": shards, "alone": ShardSet.open(tmp_path / "alone")})
