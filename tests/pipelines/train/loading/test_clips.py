@@ -111,7 +111,7 @@ def opened(root, workers=0):
     return prepare(load_run(root / "run.yaml", [f"data.workers={workers}"]), name="run.yaml", cache=None)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def loaded(root):
     """The run and its assembler with one decoding process a kind of media."""
     prepared = opened(root, workers=1)
