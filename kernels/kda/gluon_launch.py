@@ -13,7 +13,7 @@ from trivium.kernels.kda.gluon_prepare import prepare as _prepare
 from trivium.kernels.kda.gluon_scan import scan_backward, scan_forward
 from trivium.kernels.kda.plan import CHUNK, Cuts
 
-__all__ = ["backward", "forward", "gradients", "prepare", "replay"]
+__all__ = ["backward", "forward", "gradients", "prepare", "replay", "segment_gradients", "segment_states"]
 
 # Two programs of eight warps, or four of four, a multiprocessor: they wait in turn (kernels/README.md).
 REGISTERS = 128
@@ -47,10 +47,12 @@ def prepare(x: Operands, cuts: Cuts) -> Factors:
     return Factors(kg, qg, kt, pair[0], pair[1], decay)
 
 
-def forward(v_THV: Tensor, factors: Factors, cuts: Cuts, initial: Tensor | None, final: Tensor | None) -> Tensor:
-    """o_THV; `final` [D, H, K, V] is filled."""
+def forward(
+    v_THV: Tensor, factors: Factors, cuts: Cuts, initial: Tensor | None, final: Tensor | None, out: Tensor | None = None
+) -> Tensor:
+    """o_THV (`out`, when given); `final` [D, H, K, V] is filled."""
     (T, H, V), K, documents = v_THV.shape, factors.kg_HTK.shape[-1], len(cuts.documents_D4)
-    o_THV = torch.empty_like(v_THV)
+    o_THV = torch.empty_like(v_THV) if out is None else out
     if documents:
         warps = _scan(v_THV, documents)
         scan_forward[(V // (16 * warps), H, documents)](
@@ -61,11 +63,13 @@ def forward(v_THV: Tensor, factors: Factors, cuts: Cuts, initial: Tensor | None,
     return o_THV
 
 
-def replay(v_THV: Tensor, factors: Factors, cuts: Cuts, initial: Tensor | None) -> tuple[Tensor, Tensor]:
-    """(states entering chunks, deltas)."""
+def replay(
+    v_THV: Tensor, factors: Factors, cuts: Cuts, initial: Tensor | None, out: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, Tensor]:
+    """(states entering chunks, deltas) (`out`, when given)."""
     (T, H, V), K, documents = v_THV.shape, factors.kg_HTK.shape[-1], len(cuts.documents_D4)
     N = len(cuts.chunks_N2)
-    states, deltas = v_THV.new_empty(N, H, V, K), v_THV.new_empty(N, H, V, CHUNK)
+    states, deltas = out or (v_THV.new_empty(N, H, V, K), v_THV.new_empty(N, H, V, CHUNK))
     if documents:
         warps = _scan(v_THV, documents)
         scan_forward[(V // (16 * warps), H, documents)](
@@ -75,12 +79,32 @@ def replay(v_THV: Tensor, factors: Factors, cuts: Cuts, initial: Tensor | None) 
     return states, deltas
 
 
+def segment_states(v_THV: Tensor, factors: Factors, cuts: Cuts, states: Tensor, transitions: Tensor) -> None:
+    """Fill the states from zero [D, H, K, V] and the transitions [D, H, K, K] of documents, both fp32 (V = K)."""
+    (T, H, V), documents = v_THV.shape, len(cuts.documents_D4)
+    if not documents:
+        return
+    warps = _scan(v_THV, documents)
+    identity = torch.eye(V, dtype=torch.float32, device=v_THV.device).expand_as(transitions).contiguous()
+    for x_THV, initial, final in ((v_THV, None, states), (torch.zeros_like(v_THV), identity, transitions)):
+        scan_forward[(V // (16 * warps), H, documents)](
+            x_THV, *factors.all(), cuts.documents_D4, initial, final, None, None, None, T, H, V=V, K=V, C=CHUNK,
+            WARPS=warps, OUTPUT=False, SAVE=False, HAS_INITIAL=initial is not None, HAS_FINAL=True, num_warps=warps,
+        )  # fmt: skip
+
+
+def segment_gradients(do_THV: Tensor, factors: Factors, cuts: Cuts, dinitial: Tensor) -> None:
+    """Fill the gradients of the states that enter documents [D, H, K, V], where those that leave have none."""
+    backward(do_THV, factors, cuts, None, dinitial)
+
+
 def backward(
-    do_THV: Tensor, factors: Factors, cuts: Cuts, dfinal: Tensor | None, dinitial: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """(dv_THV, gradients of the states that leave chunks); `dinitial` is filled."""
+    do_THV: Tensor, factors: Factors, cuts: Cuts, dfinal: Tensor | None, dinitial: Tensor | None,
+    out: tuple[Tensor, Tensor] | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """(dv_THV, gradients of the states that leave chunks) (`out`, when given); `dinitial` is filled."""
     (T, H, V), K, documents = do_THV.shape, factors.kg_HTK.shape[-1], len(cuts.documents_D4)
-    dv_THV, dstates = torch.empty_like(do_THV), do_THV.new_empty(len(cuts.chunks_N2), H, V, K)
+    dv_THV, dstates = out or (torch.empty_like(do_THV), do_THV.new_empty(len(cuts.chunks_N2), H, V, K))
     if documents:
         warps = _scan(do_THV, documents)
         scan_backward[(V // (16 * warps), H, documents)](

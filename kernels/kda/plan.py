@@ -7,6 +7,7 @@ D documents, N chunks, C rows a chunk, T tokens.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,6 +42,7 @@ class ChunkPlan:
     borders: tuple[int, ...]
     _by_heads: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict, compare=False, repr=False)
     _by_device: dict[torch.device, Cuts] = field(default_factory=dict, compare=False, repr=False)
+    segments: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # kept by `segment_plan.cut`
 
     @staticmethod
     def build(cu_seqlens: Tensor, tokens: int, device: torch.device | str = "cpu") -> "ChunkPlan":

@@ -1,5 +1,6 @@
 """Kimi Delta Attention in Triton as one autograd function: two or three launches forwards, four or five backwards.
 
+Documents that leave processors idle are cut into segments (`segment_plan`): three launches more, two backwards.
 Nothing of the forward is kept but its operands: factors of the chunks, states and deltas are taken anew.
 D documents, T tokens in the row, H heads, K key width, V value width.
 """
@@ -15,7 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from trivium.kernels.dispatch import KERNELS_VARIABLE
-from trivium.kernels.kda import triton_launch
+from trivium.kernels.kda import segment_passes, segment_plan, triton_launch
 from trivium.kernels.kda.factors import Operands
 from trivium.kernels.kda.plan import ChunkPlan
 
@@ -63,25 +64,37 @@ class TritonKDA(torch.autograd.Function):
         if return_state:
             shape = plan.documents, H, K, V
             state = v_THV.new_zeros(shape, dtype=torch.float32) if initial is None else initial.float().clone()
-        factors = kernels.prepare(x, cuts)
-        o_THV = kernels.forward(x.v_THV, factors, cuts, initial, state if return_state else None)
-        ctx.save_for_backward(*operands, initial)
-        ctx.cuts, ctx.constants, ctx.return_state = cuts, (lower_bound, scale), return_state
+        factors, final = kernels.prepare(x, cuts), state if return_state else None
+        segments = segment_plan.cut(plan, H, V, q_THK.device)
+        between: tuple[Tensor, ...] = ()
+        if segments is None:
+            o_THV = kernels.forward(x.v_THV, factors, cuts, initial, final)
+        else:
+            o_THV, kept = segment_passes.forward(kernels, x.v_THV, factors, segments, initial, final)
+            between = kept.entering_SHKV, kept.transitions_SHKK
+        ctx.save_for_backward(*operands, initial, *between)
+        ctx.cuts, ctx.segments, ctx.constants, ctx.return_state = cuts, segments, (lower_bound, scale), return_state
         return o_THV, state
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, do_THV: Tensor, dstate: Tensor) -> tuple[Tensor | None, ...]:
-        *operands, initial = ctx.saved_tensors
+        *operands, initial = ctx.saved_tensors[:8]
         x, cuts, do_THV = Operands(*operands, *ctx.constants), ctx.cuts, do_THV.contiguous()
         kernels = launcher(x)
         dinitial = None
         if initial is not None:
             dinitial = dstate.to(initial.dtype).clone() if ctx.return_state else torch.zeros_like(initial)
         factors = kernels.prepare(x, cuts)
-        states, deltas = kernels.replay(x.v_THV, factors, cuts, initial)
         dfinal = dstate.contiguous() if ctx.return_state else None
-        dv_THV, dstates = kernels.backward(do_THV, factors, cuts, dfinal, dinitial)
+        if ctx.segments is None:
+            states, deltas = kernels.replay(x.v_THV, factors, cuts, initial)
+            dv_THV, dstates = kernels.backward(do_THV, factors, cuts, dfinal, dinitial)
+        else:
+            between = segment_passes.Between(*ctx.saved_tensors[8:])
+            states, deltas, dv_THV, dstates = segment_passes.backward(
+                kernels, x.v_THV, do_THV, factors, ctx.segments, initial, between, dfinal, dinitial
+            )
         del factors  # a third of the backward's memory, before the gradients are made
         dq, dk, dgate, dbeta, dA_NH, dbias_NHK = kernels.gradients(x, cuts, states, deltas, dstates, do_THV, dv_THV)
         dA, dbias = dA_NH.sum(0).to(x.A_log_H.dtype), dbias_NHK.sum(0).to(x.bias_HK.dtype)

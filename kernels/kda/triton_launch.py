@@ -15,7 +15,7 @@ from trivium.kernels.kda.triton_gradients import gradients as _gradients
 from trivium.kernels.kda.triton_prepare import prepare as _prepare
 from trivium.kernels.kda.triton_scan import scan_backward, scan_forward
 
-__all__ = ["backward", "forward", "gradients", "prepare", "replay"]
+__all__ = ["backward", "forward", "gradients", "prepare", "replay", "segment_gradients", "segment_states"]
 
 # Measured on an H200 (kernels/README.md). At four warps products of the gradients read outside shared memory (Triton
 # 3.6): a change here needs compute-sanitizer.
@@ -58,46 +58,80 @@ def prepare(x: Operands, cuts: Cuts) -> Factors:
     return factors
 
 
-def forward(v_THV: Tensor, factors: Factors, cuts: Cuts, initial: Tensor | None, final: Tensor | None) -> Tensor:
-    """o_THV; `final` [D, H, K, V] is filled."""
+def forward(
+    v_THV: Tensor, factors: Factors, cuts: Cuts, initial: Tensor | None, final: Tensor | None, out: Tensor | None = None
+) -> Tensor:
+    """o_THV (`out`, when given); `final` [D, H, K, V] is filled."""
     (T, H, V), K, documents = v_THV.shape, factors.kg_HTK.shape[-1], len(cuts.documents_D4)
-    o_THV = torch.empty_like(v_THV)
+    o_THV = torch.empty_like(v_THV) if out is None else out
     if documents:
         config = _scan(v_THV, documents)
         scan_forward[(V // config["B"], H, documents)](
             v_THV, *factors.all(), cuts.documents_D4, initial, final, o_THV, None, None, T, H, V=V, K=K, C=CHUNK,
-            OUTPUT=True, SAVE=False, HAS_INITIAL=initial is not None, HAS_FINAL=final is not None, **_dot(v_THV),
-            **config,
+            OUTPUT=True, SAVE=False, TRANSITION=False, HAS_INITIAL=initial is not None, HAS_FINAL=final is not None,
+            **_dot(v_THV), **config,
         )  # fmt: skip
     return o_THV
 
 
-def replay(v_THV: Tensor, factors: Factors, cuts: Cuts, initial: Tensor | None) -> tuple[Tensor, Tensor]:
-    """(states entering chunks [N, H, K, V], deltas [H, T, V]), in v's dtype."""
+def replay(
+    v_THV: Tensor, factors: Factors, cuts: Cuts, initial: Tensor | None, out: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, Tensor]:
+    """(states entering chunks [N, H, K, V], deltas [H, T, V]), in v's dtype (`out`, when given)."""
     (T, H, V), K, documents = v_THV.shape, factors.kg_HTK.shape[-1], len(cuts.documents_D4)
-    states, deltas = v_THV.new_empty(len(cuts.chunks_N2), H, K, V), v_THV.new_empty(H, T, V)
+    states, deltas = out or (v_THV.new_empty(len(cuts.chunks_N2), H, K, V), v_THV.new_empty(H, T, V))
     if documents:
         config = _scan(v_THV, documents, save=True)
         scan_forward[(V // config["B"], H, documents)](
             v_THV, *factors.all(), cuts.documents_D4, initial, None, None, states, deltas, T, H, V=V, K=K, C=CHUNK,
-            OUTPUT=False, SAVE=True, HAS_INITIAL=initial is not None, HAS_FINAL=False, **_dot(v_THV), **config,
+            OUTPUT=False, SAVE=True, TRANSITION=False, HAS_INITIAL=initial is not None, HAS_FINAL=False,
+            **_dot(v_THV), **config,
         )  # fmt: skip
     return states, deltas
 
 
+def segment_states(v_THV: Tensor, factors: Factors, cuts: Cuts, states: Tensor, transitions: Tensor) -> None:
+    """Fill the states from zero [D, H, K, V] and the transitions [D, H, K, K] of documents, both fp32."""
+    (T, H, V), K, documents = v_THV.shape, factors.kg_HTK.shape[-1], len(cuts.documents_D4)
+    config = _scan(v_THV, documents)
+    for final, width in ((states, V), (transitions, K)) if documents else ():
+        config["B"] = min(config["B"], width)
+        scan_forward[(width // config["B"], H, documents)](
+            v_THV, *factors.all(), cuts.documents_D4, None, final, None, None, None, T, H, V=width, K=K, C=CHUNK,
+            OUTPUT=False, SAVE=False, TRANSITION=final is transitions, HAS_INITIAL=False, HAS_FINAL=True,
+            **_dot(v_THV), **config,
+        )  # fmt: skip
+
+
 def backward(
-    do_THV: Tensor, factors: Factors, cuts: Cuts, dfinal: Tensor | None, dinitial: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """(dv_THV, gradients of the states that leave chunks [N, H, K, V]); `dinitial` is filled."""
+    do_THV: Tensor, factors: Factors, cuts: Cuts, dfinal: Tensor | None, dinitial: Tensor | None,
+    out: tuple[Tensor, Tensor] | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """(dv_THV, gradients of the states that leave chunks [N, H, K, V]) (`out`, when given); `dinitial` is filled."""
+    _, H, V = do_THV.shape
+    K = factors.kg_HTK.shape[-1]
+    dv_THV, dstates = out or (torch.empty_like(do_THV), do_THV.new_empty(len(cuts.chunks_N2), H, K, V))
+    _backward(do_THV, factors, cuts, dfinal, dinitial, dv_THV, dstates)
+    return dv_THV, dstates
+
+
+def segment_gradients(do_THV: Tensor, factors: Factors, cuts: Cuts, dinitial: Tensor) -> None:
+    """Fill the gradients of the states that enter documents [D, H, K, V], where those that leave have none."""
+    _backward(do_THV, factors, cuts, None, dinitial, None, None)
+
+
+def _backward(
+    do_THV: Tensor, factors: Factors, cuts: Cuts, dfinal: Tensor | None, dinitial: Tensor | None,
+    dv_THV: Tensor | None, dstates: Tensor | None,
+) -> None:  # fmt: skip
     (T, H, V), K, documents = do_THV.shape, factors.kg_HTK.shape[-1], len(cuts.documents_D4)
-    dv_THV, dstates = torch.empty_like(do_THV), do_THV.new_empty(len(cuts.chunks_N2), H, K, V)
     if documents:
         config = _scan(do_THV, documents)
         scan_backward[(V // config["B"], H, documents)](
             do_THV, *factors.all(), cuts.documents_D4, dfinal, dinitial, dv_THV, dstates, T, H, V=V, K=K, C=CHUNK,
-            HAS_FINAL=dfinal is not None, HAS_INITIAL=dinitial is not None, **_dot(do_THV), **config,
+            SAVE=dv_THV is not None, HAS_FINAL=dfinal is not None, HAS_INITIAL=dinitial is not None, **_dot(do_THV),
+            **config,
         )  # fmt: skip
-    return dv_THV, dstates
 
 
 def gradients(
