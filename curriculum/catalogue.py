@@ -97,7 +97,7 @@ class Catalogue:
         return tuple(Runs.of(self.bucket == number) for number in range(len(self.buckets)))
 
     def parts(self) -> Iterator[Part]:
-        yield Part(self.tokens, self.patches, self.cluster, self.id)
+        yield Part(*map(np.asarray, (self.tokens, self.patches, self.cluster, self.id)))
 
     def document(self, record: int) -> str:
         return str(self.id[record])
