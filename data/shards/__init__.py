@@ -1,7 +1,10 @@
-"""Shard sets: WebDataset tars with an index beside each and one manifest; our own strict writer and reader."""
+"""Shard sets: WebDataset tars with an index beside each and one manifest; our own strict writer and reader.
+
+Odd: nothing here imports numpy before it is needed, so that a command that looks at manifests or at one record starts
+at once.
+"""
 
 from trivium.data.shards.address import Address, Patience, Place, place
-from trivium.data.shards.entries import Entries
 from trivium.data.shards.index import tally
 from trivium.data.shards.manifest import (
     ALL,
@@ -26,7 +29,6 @@ __all__ = [
     "ALL",
     "Address",
     "Bucket",
-    "Entries",
     "FunnelStage",
     "Manifest",
     "Patience",

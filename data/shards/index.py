@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from trivium.data.config import Strict
 from trivium.data.shards import names
@@ -113,18 +111,13 @@ def sums_of(index: Index) -> dict[str, Any]:
 
 
 def _by(keys: list[str], index: Index) -> dict[str, Sums]:
-    labels, group = np.unique(np.array(keys, np.str_), return_inverse=True)
-
-    def total(values: list[int]) -> NDArray[np.int64]:
-        sums = np.zeros(len(labels), np.int64)
-        np.add.at(sums, group, np.array(values, np.int64))
-        return sums
-
-    records, tokens, patches = np.bincount(group, minlength=len(labels)), total(index.tokens), total(index.patches)
-    return {
-        str(label): Sums(records=int(records[at]), tokens=int(tokens[at]), patches=int(patches[at]))
-        for at, label in enumerate(labels)
-    }
+    found: dict[str, list[int]] = {}
+    for key, tokens, patches in zip(keys, index.tokens, index.patches, strict=True):
+        sums = found.setdefault(key, [0, 0, 0])
+        sums[0] += 1
+        sums[1] += tokens
+        sums[2] += patches
+    return {key: Sums(records=found[key][0], tokens=found[key][1], patches=found[key][2]) for key in sorted(found)}
 
 
 def _histogram(lengths: list[int]) -> tuple[int, ...]:

@@ -4,16 +4,18 @@ Odd: only numbers and ids are held for long; licences, languages, clusters and s
 wanted. With a folder to keep sheets in, an index is parsed once in its life and mapped from then on.
 """
 
+import itertools
 from operator import attrgetter
 from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from trivium.data.shards.address import Address, Place
-from trivium.data.shards.columns import Strings, read_numbers, read_strings
 from trivium.data.shards.manifest import ShardInfo
-from trivium.data.shards.sheet import Sheet, keep, kept, sheet_of
 from trivium.data.shards.shelf import Shelf
+
+if TYPE_CHECKING:
+    from trivium.data.shards.columns import Strings
+    from trivium.data.shards.sheet import Sheet
 
 SHEETS = 512 << 20  # bytes of memory: 5 million records of two members; beyond, give a folder to keep them in
 STRINGS = 128 << 20
@@ -24,16 +26,18 @@ class Ledger:
 
     def __init__(self, folder: Place, shards: tuple[ShardInfo, ...], keep: Path | None = None) -> None:
         self.folder, self.shards, self.keep = folder, shards, keep
-        self.starts: list[int] = [0, *np.cumsum([info.records for info in shards], dtype=np.int64).tolist()]
+        self.starts: list[int] = [0, *itertools.accumulate(info.records for info in shards)]
         self.sheets: Shelf[int, Sheet] = Shelf(SHEETS, attrgetter("cost"))
         self._strings: Shelf[int, Strings] = Shelf(STRINGS, attrgetter("cost"))
 
-    def sheet(self, shard: int) -> Sheet:
+    def sheet(self, shard: int) -> "Sheet":
         """The numbers of one shard. Raises ShardError (missing, damaged, not the manifest's) or StorageError."""
         return self.sheets.get(shard, self._sheet)
 
-    def strings(self, shard: int) -> Strings:
+    def strings(self, shard: int) -> "Strings":
         """The other columns of one shard. Raises as `sheet` does."""
+        from trivium.data.shards.columns import read_strings
+
         return self._strings.get(shard, lambda at: read_strings(self.folder, self.shards[at]))
 
     def ahead(self, shards: range) -> None:
@@ -44,7 +48,10 @@ class Ledger:
 
             remote.at_once(self.sheet, missing)
 
-    def _sheet(self, shard: int) -> Sheet:
+    def _sheet(self, shard: int) -> "Sheet":
+        from trivium.data.shards.columns import read_numbers
+        from trivium.data.shards.sheet import keep, kept, sheet_of
+
         path = None if self.keep is None else self.keep / f"{self.shards[shard].index_sha256}.sheet"
         found = None if path is None else kept(path)
         if found is not None:

@@ -5,28 +5,32 @@ loss much later. A CRC that differs is read once more, then the whole tar is has
 """
 
 import copy
+import functools
 import hashlib
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from trivium.data import records
 from trivium.data.records import Document
 from trivium.data.shards import names
 from trivium.data.shards.address import Address, Patience, Place, place
 from trivium.data.shards.blobs import Blobs
-from trivium.data.shards.entries import Entries
 from trivium.data.shards.ledger import Ledger
 from trivium.data.shards.manifest import Manifest, read_manifest
 from trivium.data.shards.storage import Blob, RemoteBlob, open_blob, read_file, sizes_in
 from trivium.data.stage import Drop
 from trivium.errors import ShardError, StorageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from trivium.data.shards.entries import Entries
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -52,7 +56,6 @@ class ShardSet:
     ) -> None:
         self.folder, self.manifest, self.digest, self.faults = folder, manifest, digest, dict(faults or {})
         self.ledger = Ledger(folder, manifest.shards, keep)
-        self.entries = Entries(self.ledger)
         self.blobs = Blobs(folder, manifest.shards)
         self._suspects: dict[int, str] = {}
 
@@ -83,6 +86,13 @@ class ShardSet:
     def __len__(self) -> int:
         return self.ledger.starts[-1]
 
+    @functools.cached_property
+    def entries(self) -> "Entries":
+        """What is known of the records, in columns."""
+        from trivium.data.shards.entries import Entries
+
+        return Entries(self.ledger)
+
     def locate(self, record: int) -> tuple[int, int]:
         """Number of the record's shard, and its row there."""
         shard = bisect_right(self.ledger.starts, record) - 1
@@ -94,10 +104,16 @@ class ShardSet:
         Raises ShardError, and StorageError for addresses; so do all reads."""
         shard, row = self.locate(record)
         sheet = self.ledger.sheet(shard)
-        start, size = sheet.span(row)
-        whole = self.blobs[shard].pread(start, size)
+        return self.read_span(record, *sheet.span(row), sheet.held(row))
+
+    def read_span(
+        self, record: int, start: int, size: int, members: Iterable[tuple[str, int, int, int]]
+    ) -> tuple[Document, dict[str, bytes]]:
+        """`read` for who knows already where the record lies: offset and size, and of each member name, offset, size
+        and CRC."""
+        whole = self.blobs[self.locate(record)[0]].pread(start, size)
         media = {}
-        for name, offset, length, crc32 in sheet.held(row):
+        for name, offset, length, crc32 in members:
             payload = whole[offset - start : offset - start + length]
             media[name] = (
                 payload if zlib.crc32(payload) == crc32 else self._payload(record, name, offset, length, crc32)
@@ -115,8 +131,10 @@ class ShardSet:
             where = self.where(record)
             raise ShardError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
 
-    def read_tokens(self, record: int) -> NDArray[np.uint32]:
+    def read_tokens(self, record: int) -> "NDArray[np.uint32]":
         """The stored tokens with their flag bits, [T]; `layout.split_tokens` parts them. Raises ShardError."""
+        import numpy as np
+
         if self.manifest.tokenizer is None:
             raise ShardError(f"{self.folder}: not tokenised; run `trivium shards tokenize` on it first")
         return np.frombuffer(self.read_media(record, names.TOKENS), dtype="<u4").astype(np.uint32, copy=False)
@@ -140,6 +158,8 @@ class ShardSet:
 
     def find(self, key: str) -> int:
         """Record number of an id, a source_id of one record, or a prefix that fits only one. Raises ShardError."""
+        import numpy as np
+
         starts = self.ledger.starts
         if names.ID.fullmatch(key):
             for shard, info in enumerate(self.manifest.shards):

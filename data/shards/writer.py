@@ -16,7 +16,6 @@ from trivium.data.shards.index import Index, encode, sums_of
 from trivium.data.shards.manifest import ShardInfo
 from trivium.data.shards.storage import replacing, write_whole
 from trivium.data.stage import Drop
-from trivium.data.video.plan import media_cost
 from trivium.errors import ShardError
 
 Record = tuple[Document, Mapping[str, bytes]]
@@ -76,6 +75,8 @@ class _Sink:
         self.write(bytes(tar.padded(len(payload)) - len(payload)))
 
     def record(self, document: Document, media: Mapping[str, bytes], rules: PictureRules | None) -> None:
+        from trivium.data.video.plan import media_cost  # brings numpy, which readers do without
+
         start = self.position
         self.part = hashlib.sha256()
         self.member(document.id, names.JSON, records.encode(document))

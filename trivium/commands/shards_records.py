@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trivium.data.shards import ShardSet
+    from trivium.data.shards.glimpse import Glimpse
     from trivium.data.shards.sound import Faults
     from trivium.data.stage import Drop
 
@@ -42,20 +43,21 @@ def show(
         _show_lost(found, as_json)
         complain(faults.found)
         return
-    shards, number = found
-    document, media = shards.read(number)
+    shards, seen = found
+    held = [(field, *place) for field, place in seen.members.items()]
+    document, media = shards.read_span(seen.record, seen.offset, seen.size, held)
     facts = {
         "set": str(shards.folder),
-        "shard": shards.manifest.shards[shards.locate(number)[0]].name,
-        "offset": int(shards.entries.offset[number]),
-        "size": int(shards.entries.size[number]),
-        "members": shards.members(number),
-        "tokens": int(shards.entries.tokens[number]),
-        "patches": int(shards.entries.patches[number]),
+        "shard": shards.manifest.shards[shards.locate(seen.record)[0]].name,
+        "offset": seen.offset,
+        "size": seen.size,
+        "members": {field: length for field, (_, length, _) in seen.members.items()},
+        "tokens": seen.tokens,
+        "patches": seen.patches,
         "lineage": trace(document, shards, sets, tell=faults),
     }
     if save is not None:
-        _save(shards, number, save)
+        _save(shards, seen.record, save)
     if as_json:
         emit_json({**facts, "document": msgspec.to_builtins(document)})
     else:
@@ -65,17 +67,28 @@ def show(
     complain(faults.found)
 
 
-def _find(sets: "list[ShardSet]", key: str, path: str, tell: "Faults") -> "tuple[ShardSet, int] | Drop":
+def _find(sets: "list[ShardSet]", key: str, path: str, tell: "Faults") -> "tuple[ShardSet, Glimpse] | Drop":
     """The one record that `key` names, or else what was refused or taken down. Raises ShardError saying what there is
     instead."""
+    from trivium.data.shards.glimpse import glimpse, of_record
     from trivium.data.shards.lookup import find_records
     from trivium.errors import ShardError
 
+    for shards in sets:
+        try:
+            found = glimpse(shards, key)
+        except ShardError as error:
+            tell(str(error))
+            continue
+        if found is not None:
+            return shards, found
     records = [
         (shards, number, whole) for shards in sets for number, whole in find_records(shards, key, tell=tell).items()
     ]
     if len({whole for _, _, whole in records}) == 1:
-        return records[0][:2]  # the same content may lie in a set and in the one tokenised from it
+        return records[0][0], of_record(
+            *records[0][:2]
+        )  # the same content may lie in a set and in the one tokenised from it
     if records:
         some = ", ".join(sorted({whole for _, _, whole in records})[:3])
         raise ShardError(f"{path}: {key!r} names several records ({some}, …); give more characters")

@@ -1,5 +1,6 @@
 """Sets that lie: each ends in a typed error, in bounded time and memory, and nothing outside the set is touched."""
 
+import contextlib
 import hashlib
 import os
 import resource
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 
 from trivium.data.shards import ShardSet, read_rejects
+from trivium.data.shards.glimpse import glimpse
 from trivium.data.shards.lookup import find_records
 from trivium.data.shards.summary import read_heads, summarize
 from trivium.data.shards.verify import verify
@@ -31,6 +33,10 @@ def lie(folder, change):
     edit(index, change)
     digest = hashlib.sha256(index.read_bytes()).hexdigest()
     edit(folder / "manifest.json", lambda raw: raw["shards"][0].update(index_sha256=digest))
+
+
+def damaged_tar(folder):
+    return folder / "shards" / f"{NAME}.tar"
 
 
 def put(column, at, value):
@@ -63,8 +69,12 @@ def put(column, at, value):
 )
 def test_an_index_that_lies_is_refused(folder, change, match):
     lie(folder, change)
+    key = ShardSet.open(folder).manifest.shards[0].first
     with pytest.raises(ShardError, match=rf"{NAME}.*({match})"):
         ShardSet.open(folder).read(0)
+    with contextlib.suppress(ShardError):  # the one record that it looks at may be sound
+        seen = glimpse(ShardSet.open(folder), key)
+        assert seen is None or 0 <= seen.offset <= seen.offset + seen.size <= os.path.getsize(damaged_tar(folder))
     assert verify(folder).problems
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from trivium.data.records import finish
 from trivium.data.shards import ShardSet, write_set
+from trivium.data.shards.glimpse import glimpse, of_record
 from trivium.data.shards.lineage import trace
 from trivium.data.shards.lookup import find_records, open_first
 from trivium.data.shards.search import check_fields, check_scores, grep, sample
@@ -85,6 +86,16 @@ def test_one_record_is_found_by_any_of_its_names(folder):
     assert find_records(shards, "") == {}
     letters = [str(one)[0] for one in shards.entries.id]
     assert len(find_records(shards, max(letters, key=letters.count))) == 3
+
+
+def test_a_glimpse_of_the_text_of_an_index_is_what_the_index_says(folder):
+    shards = ShardSet.open(folder)
+    for number in range(len(shards)):
+        seen = glimpse(shards, str(shards.entries.id[number]))
+        assert seen == of_record(shards, number)
+        held = [(name, *place) for name, place in seen.members.items()]
+        assert shards.read_span(number, seen.offset, seen.size, held) == shards.read(number)
+    assert glimpse(shards, "z" * 26) is glimpse(shards, str(shards.entries.id[0])[:25]) is None
 
 
 def test_the_other_indexes_are_not_read_for_an_id(folder):
