@@ -67,10 +67,14 @@ def differences(old: Schedule, new: Schedule) -> list[Difference]:
 
 
 def change(old: Schedule, new: Schedule, step: int) -> Change:
-    """The change from `old` to `new` after `step` steps of `old`. Raises ConfigError naming what lies behind.
+    """The change from `old` to `new` after `step` steps of `old`. Raises ConfigError naming what lies behind,
+    UsageError for a step that `old` has not.
 
     A new learning-rate curve holds from `step` on; the rates of steps already done stay what they were.
     """
+    before, after = first_steps(old)[-1], first_steps(new)[-1]
+    if step > before:
+        raise UsageError(f"step {step}: the first schedule has {counted(before, 'step')}; give one from 0 to {before}")
     found = [one for one in differences(old, new) if one.decides in ("rows", "rate")]
     behind = [one for one in found if one.step < step and one.decides == "rows"]
     if behind:
@@ -83,9 +87,6 @@ def change(old: Schedule, new: Schedule, step: int) -> Change:
             f"{listed}{more}. Set it back; to go on longer with a stage that has begun, add another of the same "
             "context behind it"
         )
-    before, after = first_steps(old)[-1], first_steps(new)[-1]
-    if step > before:
-        raise UsageError(f"step {step}: the first schedule has {counted(before, 'step')}; give one from 0 to {before}")
     if after < step:
         raise ConfigError(
             f"the new schedule has {counted(after, 'step')} and the run has done {step}; give its last stages more "

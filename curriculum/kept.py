@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import msgspec
@@ -62,7 +63,7 @@ def kept(folder: Path | None, records: int, kinds: Mapping[str, npt.DTypeLike], 
     found = _mapped(folder, records, kinds)
     if found is not None:
         return found
-    fresh = folder.with_name(f".{folder.name}.{os.getpid()}.new")
+    fresh = folder.with_name(f".{folder.name}.{token_hex(4)}.new")  # several ranks may make it at once
     try:
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(parents=True)
@@ -85,7 +86,7 @@ def kept_numbers(path: Path | None, make: Callable[[], npt.NDArray[np.int64]]) -
         return np.asarray(np.load(path), dtype=np.int64)
     except (OSError, ValueError, EOFError):
         numbers = make()
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.new.npy")
+    fresh = path.with_name(f".{path.name}.{token_hex(4)}.new.npy")
     try:
         np.save(fresh, numbers)
         fresh.replace(path)
@@ -135,7 +136,7 @@ def _put(fresh: Path, folder: Path, records: int, kinds: Mapping[str, npt.DTypeL
         found = _mapped(folder, records, kinds)
         if found is not None:
             return found
-        aside = folder.with_name(f".{folder.name}.{os.getpid()}.old")
+        aside = folder.with_name(f".{folder.name}.{token_hex(4)}.old")
         folder.rename(aside)
         fresh.rename(folder)
         shutil.rmtree(aside, ignore_errors=True)

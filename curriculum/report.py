@@ -209,10 +209,11 @@ def _warnings(plan: Plan, stages: tuple[StageReport, ...], corpora: dict[str, Co
     found = []
     for stage, rules in zip(stages, plan.schedule.stages, strict=True):
         if stage.rows_most > stage.rows:
+            lower = int(100 * stage.fill) / 100
             found.append(
                 f"stage {stage.name}: documents fill rows to {stage.fill:.1%}, and fill is {rules.fill:g}: steps have "
-                f"up to {stage.rows_most} rows rather than {stage.rows}; lower fill for even steps of fewer tokens, or "
-                "give a longer window or more patches a row to fill rows better"
+                f"up to {stage.rows_most} rows rather than {stage.rows}; lower fill (to {lower:g}, say) for even steps "
+                "of fewer tokens, or give a longer window or more patches a row to fill rows better"
             )
         others = {reason: count for reason, count in stage.skipped.items() if reason != PASSED_OVER}
         if others:

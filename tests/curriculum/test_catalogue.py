@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivium.curriculum.catalogue import columns_of, key_of, sizes_of, split, split_sizes
+from trivium.curriculum.kept import IN_MEMORY, cache_folder
 from trivium.curriculum.schedule import HeldOut
 
 
@@ -92,3 +93,17 @@ def test_sizes_are_read_once_kept_whole_and_mapped(make_catalogue, tmp_path, dam
         tokens, patches = columns_of(catalogue, again, side, where).sizes(np.arange(100))
         assert (tokens == np.where(np.isin(np.arange(100), side.held_out), 0, np.arange(1, 101))).all()
         assert patches.tolist() == [0, 4] * 50
+
+
+def test_sizes_of_many_documents_go_to_a_folder_that_can_be_written(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    assert cache_folder(None, IN_MEMORY) is None
+    assert not (tmp_path / "home").exists()  # nothing is made for sets that fit in memory
+    assert cache_folder(tmp_path, 9) == tmp_path
+    assert cache_folder(None, IN_MEMORY + 1) == tmp_path / "home" / "trivium" / "curriculum"
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))  # as a home that is read-only
+    made = cache_folder(None, IN_MEMORY + 1)
+    assert made is not None
+    assert made.is_dir()
+    assert made.name.startswith("trivium-curriculum-")

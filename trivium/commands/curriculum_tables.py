@@ -73,7 +73,7 @@ def _print_stages_of(facts: "Report") -> None:
 
 def _print_mixture(facts: "Report") -> None:
     """By corpus and stage; few stages a table, so that none is cut."""
-    moved = any(m.written != m.wanted for stage in facts.stages for m in stage.mixture.values())
+    moved = any(" → " in _share(one) for stage in facts.stages for one in stage.mixture.values())
     title = "share of tokens: as written → as vision moves it" if moved else "share of tokens"
     for at in range(0, len(facts.stages), STAGES_ACROSS):
         stages = facts.stages[at : at + STAGES_ACROSS]
