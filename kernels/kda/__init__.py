@@ -9,14 +9,27 @@ import torch
 from torch import Tensor
 
 from trivium.kernels.dispatch import use_triton
+from trivium.kernels.kda.draft import KDADrafts, kda_draft
 from trivium.kernels.kda.plan import ChunkPlan
 from trivium.kernels.kda.reference import kda_gate, kda_reference
+from trivium.kernels.kda.segments import fold, kda_segment, kda_segment_gradient
 from trivium.kernels.kda.step import kda_step
 from trivium.kernels.kda.tiles import MAX_FALL, TILE
 from trivium.kernels.kda.torch_chunk import ChunkedKDA
 from trivium.kernels.precision import without_autocast
 
-__all__ = ["ChunkPlan", "kda", "kda_gate", "kda_reference", "kda_step"]
+__all__ = [
+    "ChunkPlan",
+    "KDADrafts",
+    "fold",
+    "kda",
+    "kda_draft",
+    "kda_gate",
+    "kda_reference",
+    "kda_segment",
+    "kda_segment_gradient",
+    "kda_step",
+]
 
 
 @without_autocast

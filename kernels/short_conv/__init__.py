@@ -4,12 +4,13 @@ from torch import Tensor
 
 from trivium.kernels.dispatch import use_triton
 from trivium.kernels.precision import without_autocast
+from trivium.kernels.short_conv.draft import short_conv_draft
 from trivium.kernels.short_conv.plan import TapPlan
 from trivium.kernels.short_conv.reference import WIDTH, short_conv_reference
 from trivium.kernels.short_conv.step import short_conv_step
 from trivium.kernels.short_conv.torch_conv import ShortConv, final_tails
 
-__all__ = ["WIDTH", "TapPlan", "short_conv", "short_conv_reference", "short_conv_step"]
+__all__ = ["WIDTH", "TapPlan", "short_conv", "short_conv_draft", "short_conv_reference", "short_conv_step"]
 
 
 @without_autocast
