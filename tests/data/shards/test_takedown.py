@@ -131,35 +131,35 @@ def child(document, parents, address):
 
 
 def test_other_sets_say_which_records_a_derived_one_came_from(mixed, texts, base, tmp_path, damage):
-    """`mixed` → `rows`, each of two of its records → `long`, each of one row."""
+    """`mixed` → `joined`, each of two records → `long`, each of one row; and `joined` is read before `mixed`."""
     raw = ShardSet.open(mixed)
     metas = [raw.read_document(n).meta for n in range(len(raw))]
     rows = [
         child(texts[n][0], (metas[2 * n].source_id, metas[2 * n + 1].source_id), f"row/{n}")
         for n in range(len(raw) // 2)
     ]
-    write_set(tmp_path / "rows", rows, base)
+    write_set(tmp_path / "joined", rows, base)
     long = [child(one, (one.meta.source_id,), f"long/{one.id}") for one, _ in rows[:6]]
     write_set(tmp_path / "long", long, base)
 
     def would_go(name, **wanted):
         return drop(tmp_path / name, Wanted(**wanted), reason="r", by="b", dry_run=True)
 
-    assert would_go("rows", ids=(str(raw.entries.id[5]),)).ids == (rows[2][0].id,)
-    assert would_go("rows", ids=(metas[5].source_id,)).ids == (rows[2][0].id,)
+    assert would_go("joined", ids=(str(raw.entries.id[5]),)).ids == (rows[2][0].id,)
+    assert would_go("joined", ids=(metas[5].source_id,)).ids == (rows[2][0].id,)
     assert would_go("long", ids=(str(raw.entries.id[5]),)).ids == (long[2][0].id,)  # two generations back
     assert would_go("long", ids=(rows[2][0].id,)).ids == (long[2][0].id,)
     from_a = {n for n, meta in enumerate(metas) if meta.address.startswith("https://a.org/")}
     expected = sorted(rows[n][0].id for n in range(len(rows)) if from_a & {2 * n, 2 * n + 1})
-    assert list(would_go("rows", sources=("https://a.org/*",)).ids) == expected
+    assert list(would_go("joined", sources=("https://a.org/*",)).ids) == expected
     assert len(would_go("long", sources=("site-packages",)).ids) == 6
-    assert would_go("rows", sources=("nowhere",)).unmatched == ("nowhere",)
-    nobody = drop(tmp_path / "rows", Wanted(ids=(str(raw.entries.id[5]),)), reason="r", by="b", among=[])
+    assert would_go("joined", sources=("nowhere",)).unmatched == ("nowhere",)
+    nobody = drop(tmp_path / "joined", Wanted(ids=(str(raw.entries.id[5]),)), reason="r", by="b", among=[])
     assert nobody.unmatched == (str(raw.entries.id[5]),)
     drop(mixed, Wanted(ids=(str(raw.entries.id[5]),)), reason="r", by="b")  # gone there, and known all the same
-    assert would_go("rows", ids=(str(raw.entries.id[5]),)).ids == (rows[2][0].id,)
+    assert would_go("joined", ids=(str(raw.entries.id[5]),)).ids == (rows[2][0].id,)
     damage.flip_member(mixed, 3, "json")
-    (fault,) = would_go("rows", ids=(metas[0].source_id,)).damaged
+    (fault,) = would_go("joined", ids=(metas[0].source_id,)).damaged
     assert "CRC differs" in fault
 
 
