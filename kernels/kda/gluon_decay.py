@@ -33,9 +33,9 @@ LOG2_E = gl.constexpr(1.4426950408889634)
 
 
 @gluon.constexpr_function
-def chunk_layout(warps):
-    """[4, 16, K] with K = 16 · warps: loads of 16 bytes."""
-    return gl.BlockedLayout([1, 4, 8], [1, 4, 8], [4, 1, warps // 4], [2, 1, 0])
+def chunk_layout(K, warps):
+    """[4, 16, K]: a warp holds a tile's share of channels."""
+    return gl.BlockedLayout([1, 4, K // (2 * warps)], [1, 4, 8], [4, 1, warps // 4], [2, 1, 0])
 
 
 @gluon.constexpr_function
@@ -67,16 +67,16 @@ def bring(here, x, stride, rows, ROWS: gl.constexpr, COLUMNS: gl.constexpr, WARP
 
 
 @gluon.jit
-def rows_of(WARPS: gl.constexpr):
+def rows_of(K: gl.constexpr, WARPS: gl.constexpr):
     """[4, 16]: the row's number in the chunk."""
-    S: gl.constexpr = gl.SliceLayout(2, chunk_layout(WARPS))
+    S: gl.constexpr = gl.SliceLayout(2, chunk_layout(K, WARPS))
     tile_J = gl.arange(0, 4, gl.SliceLayout(1, S))
     return tile_J[:, None] * 16 + gl.arange(0, 16, gl.SliceLayout(0, S))[None, :]
 
 
 @gluon.jit
 def channels_of(K: gl.constexpr, WARPS: gl.constexpr):
-    return gl.arange(0, K, gl.SliceLayout(0, gl.SliceLayout(1, chunk_layout(WARPS))))
+    return gl.arange(0, K, gl.SliceLayout(0, gl.SliceLayout(1, chunk_layout(K, WARPS))))
 
 
 @gluon.jit
@@ -115,9 +115,9 @@ def decay_of(gate_JRK, bias_K, A, valid_JR):
 
 
 @gluon.jit
-def totals_of(c_JRK, WARPS: gl.constexpr):
+def totals_of(c_JRK, K: gl.constexpr, WARPS: gl.constexpr):
     """The last row of each tile."""
-    last_R = gl.arange(0, 16, gl.SliceLayout(0, gl.SliceLayout(2, chunk_layout(WARPS)))) == 15
+    last_R = gl.arange(0, 16, gl.SliceLayout(0, gl.SliceLayout(2, chunk_layout(K, WARPS)))) == 15
     return gl.sum(gl.where(last_R[None, :, None], c_JRK, 0.0), 1)
 
 
@@ -130,7 +130,7 @@ def tile_table(x_JK, K: gl.constexpr):
 @gluon.jit
 def sums_around(table, tile_J1, K: gl.constexpr, WARPS: gl.constexpr):
     """Of a tile table: (sums of the tiles before, sums of the tile and those behind)."""
-    S: gl.constexpr = gl.SliceLayout(1, chunk_layout(WARPS))
+    S: gl.constexpr = gl.SliceLayout(1, chunk_layout(K, WARPS))
     before_JK, after_JK = gl.zeros([4, K], gl.float32, S), gl.zeros([4, K], gl.float32, S)
     for j in gl.static_range(4):
         x_1K = table.slice(j, 1).load(S)

@@ -63,12 +63,33 @@ def _leap(sum_CK, leaps, TILE: gl.constexpr, LATER: gl.constexpr, C: gl.constexp
 
 
 @gluon.jit
-def _spread(x_C, C: gl.constexpr, WARPS: gl.constexpr):
+def _spread(x_C, C: gl.constexpr, K: gl.constexpr, WARPS: gl.constexpr):
     """A value a row, from an accumulator's rows to [4, 16]."""
     table = gl.allocate_shared_memory(
         gl.float32, [4, 16], gl.SwizzledSharedLayout(1, 1, 1, [1, 0]), x_C.reshape([4, 16])
     )
-    return table.load(gl.SliceLayout(2, chunk_layout(WARPS)))
+    return table.load(gl.SliceLayout(2, chunk_layout(K, WARPS)))
+
+
+@gluon.jit
+def _operand(x_CK, K: gl.constexpr, WARPS: gl.constexpr):
+    """An operand as it was rounded for products, back in the layout of the chunk."""
+    B: gl.constexpr = gl.BlockedLayout([4, K // (2 * WARPS)], [4, 8], [4, WARPS // 4], [1, 0])
+    x_JRK = x_CK.load(B).to(gl.float32).reshape([4, 16, K])
+    return gl.convert_layout(x_JRK, chunk_layout(K, WARPS), True)
+
+
+@gluon.jit
+def _rows_sum(
+    d_CV, S_VK, triangle, column_CK, leaps, shrink, C: gl.constexpr, K: gl.constexpr, L: gl.constexpr, E: gl.constexpr
+):
+    """What a row's gradient gathers from the state and from the columns before it, to be multiplied by `rise`."""
+    sum_CK = warpgroup_mma(d_CV, S_VK, gl.zeros([C, K], gl.float32, L), use_acc=False) * shrink
+    for j in gl.static_range(4):
+        if j:
+            sum_CK = _leap(sum_CK, leaps, j - 1, True, C, L)
+        sum_CK = warpgroup_mma(triangle.slice(16 * j, 16).permute((1, 0)), column_CK.slice(16 * j, 16), sum_CK)
+    return gl.convert_layout(sum_CK.reshape([4, 16, K]), E)
 
 
 @gluon.jit
@@ -77,7 +98,7 @@ def gradients(
     lower_bound, scale, K: gl.constexpr, C: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     """Writes dq, dk, dgate [T, H, K], dbeta [T, H] and the chunk's parts of dA [N, H] and dbias [N, H, K]."""
-    E: gl.constexpr = chunk_layout(WARPS)
+    E: gl.constexpr = chunk_layout(K, WARPS)
     S: gl.constexpr = gl.SliceLayout(1, E)
     L: gl.constexpr = mma_layout(C, K, WARPS)
     LC: gl.constexpr = mma_layout(C, C, WARPS)
@@ -93,7 +114,7 @@ def gradients(
     dS_VK = _copy(dstates + place * K * K, K, K, K, K, WARPS)
     async_copy.commit_group()
 
-    row_JR, c_K = rows_of(WARPS), channels_of(K, WARPS)
+    row_JR, c_K = rows_of(K, WARPS), channels_of(K, WARPS)
     valid_JR = row_JR < rows
     mask = valid_JR[:, :, None]
     at_JRK = (row_JR * (H * K))[:, :, None] + c_K[None, None, :]
@@ -104,7 +125,7 @@ def gradients(
     bound = lower_bound * LOG2_E
     offset = -8.0 * bound
     rise_JRK = exp2(c_JRK * bound + offset)
-    total_JK = totals_of(c_JRK, WARPS) * bound
+    total_JK = totals_of(c_JRK, K, WARPS) * bound
     sums, leaps = tile_table(total_JK, K), tile_table(exp2(total_JK), K)
     x_JRK = gl.load(q + at_JRK, mask, 0.0).to(gl.float32)
     rstd_q_JR = rstd_of(x_JRK)
@@ -133,62 +154,53 @@ def gradients(
     async_copy.wait_group(0)
     fence_async_shared()
 
-    # Rows: forwards over the tiles of columns.
-    shrink = exp2(-offset)
-    dq_CK = warpgroup_mma(do_CV, S_VK, zero_CK, use_acc=False) * shrink
-    gain_CK = warpgroup_mma(dv_CV, S_VK, zero_CK, use_acc=False) * shrink
-    for j in gl.static_range(4):
-        if j:
-            dq_CK = _leap(dq_CK, leaps, j - 1, True, C, L)
-            gain_CK = _leap(gain_CK, leaps, j - 1, True, C, L)
-        dq_CK = warpgroup_mma(dqk_columns.slice(16 * j, 16).permute((1, 0)), column_CK.slice(16 * j, 16), dq_CK)
-        gain_CK = warpgroup_mma(dkk_columns.slice(16 * j, 16).permute((1, 0)), column_CK.slice(16 * j, 16), gain_CK)
-    dq_JRK = gl.convert_layout(dq_CK.reshape([4, 16, K]), E) * rise_JRK
-    gain_JRK = gl.convert_layout(gain_CK.reshape([4, 16, K]), E) * -rise_JRK
+    # What the chunk's whole decay does: to the state that enters, and (below) to what is written.
+    B: gl.constexpr = copy_layout(K, WARPS)
+    held_1K = gl.sum(S_VK.load(B).to(gl.float32) * dS_VK.load(B).to(gl.float32), 0).reshape([1, K])
+    held = gl.allocate_shared_memory(gl.float32, [1, K], gl.SwizzledSharedLayout(1, 1, 1, [1, 0]), held_1K)
 
-    # Columns: backwards over the tiles of rows.
-    loss_CK = zero_CK
-    for j in gl.static_range(3, -1, -1):
-        if j < 3:
-            loss_CK = _leap(loss_CK, leaps, j, False, C, L)
-        loss_CK = warpgroup_mma(dqk.slice(16 * j, 16).permute((1, 0)), q_CK.slice(16 * j, 16), loss_CK)
-        loss_CK = warpgroup_mma(dkk.slice(16 * j, 16).permute((1, 0)), k_CK.slice(16 * j, 16), loss_CK)
-    fall_JRK = reciprocal(rise_JRK)
-    loss_JRK = gl.convert_layout(loss_CK.reshape([4, 16, K]), E) * fall_JRK
+    # A pair of rows enters the decay's gradient twice, with opposite signs: by the operands as they were rounded for
+    # the products, so that it leaves nothing where both lie behind a decay. All of it stays in fp32.
+    dq_JRK = _rows_sum(do_CV, S_VK, dqk_columns, column_CK, leaps, exp2(-offset), C, K, L, E)
+    dG_JRK = _operand(q_CK, K, WARPS) * dq_JRK
+    dq_JRK *= rise_JRK
+    x_JRK = _rows_sum(dv_CV, S_VK, dkk_columns, column_CK, leaps, exp2(-offset), C, K, L, E)
+    dG_JRK += _operand(k_CK, K, WARPS) * x_JRK
+    dk_JRK = x_JRK * -rise_JRK
     tile_J1 = gl.arange(0, 4, gl.SliceLayout(1, S))[:, None]
     before_JK, after_JK = sums_around(sums, tile_J1, K, WARPS)
-    write_CK = warpgroup_mma(delta_VC.permute((1, 0)), dS_VK, zero_CK, use_acc=False)
-    fall_JRK *= exp2(after_JK + offset)[:, None, :]
-    write_JRK = gl.convert_layout(write_CK.reshape([4, 16, K]), E) * fall_JRK
+    sum_CK = warpgroup_mma(delta_VC.permute((1, 0)), dS_VK, zero_CK, use_acc=False)
+    x_JRK = gl.convert_layout(sum_CK.reshape([4, 16, K]), E) * exp2(after_JK + offset)[:, None, :]
+    column_JRK = _operand(column_CK, K, WARPS)
+    written = tile_table(gl.sum(column_JRK * x_JRK, 1), K)
+    sum_CK = zero_CK
+    for j in gl.static_range(3, -1, -1):
+        if j < 3:
+            sum_CK = _leap(sum_CK, leaps, j, False, C, L)
+        sum_CK = warpgroup_mma(dqk.slice(16 * j, 16).permute((1, 0)), q_CK.slice(16 * j, 16), sum_CK)
+        sum_CK = warpgroup_mma(dkk.slice(16 * j, 16).permute((1, 0)), k_CK.slice(16 * j, 16), sum_CK)
+    x_JRK += gl.convert_layout(sum_CK.reshape([4, 16, K]), E)
+    dG_JRK -= column_JRK * x_JRK
+    dk_JRK += x_JRK * reciprocal(rise_JRK)
 
-    # What the chunk's whole decay does: to the state that enters, and to what is written.
-    B: gl.constexpr = copy_layout(K, WARPS)
-    held_K = gl.sum(S_VK.load(B).to(gl.float32) * dS_VK.load(B).to(gl.float32), 0)
-    held = gl.allocate_shared_memory(
-        gl.float32, [1, K], gl.SwizzledSharedLayout(1, 1, 1, [1, 0]), held_K.reshape([1, K])
-    )
-    k_JRK = gl.load(k + at_JRK, mask, 0.0).to(gl.float32) * rstd_k_JR[:, :, None]
-    written_JK = gl.sum(k_JRK * write_JRK, 1)
-    written = tile_table(written_JK, K)
-    loss_JRK += write_JRK
-    q_JRK = gl.load(q + at_JRK, mask, 0.0).to(gl.float32) * (rstd_q_JR * scale)[:, :, None]
-    # A difference of nearly equal terms: everything stays in fp32 until here.
-    dG_JRK = q_JRK * dq_JRK + k_JRK * (gain_JRK - loss_JRK)
     # A row meets itself without decay: kept out of dG, its large equal terms leave no rounding there.
-    own_JR1 = _spread(own_C, C, WARPS)[:, :, None]
+    own_JR1 = _spread(own_C, C, K, WARPS)[:, :, None]
+    k_JRK = gl.load(k + at_JRK, mask, 0.0).to(gl.float32) * rstd_k_JR[:, :, None]
+    q_JRK = gl.load(q + at_JRK, mask, 0.0).to(gl.float32) * (rstd_q_JR * scale)[:, :, None]
     dq_JRK += own_JR1 * k_JRK
-    dk_JRK = gain_JRK + loss_JRK + own_JR1 * q_JRK
-    dot_JR = gl.sum(dq_JRK * q_JRK, 2)  # the scale of q makes up for the one that dq lacks
-    y_JRK = gl.load(q + at_JRK, mask, 0.0).to(gl.float32) * rstd_q_JR[:, :, None]
-    gl.store(dq + at_JRK, ((dq_JRK * scale - y_JRK * dot_JR[:, :, None]) * rstd_q_JR[:, :, None]).to(gl.bfloat16), mask)
-    dot_JR = gl.sum(dk_JRK * k_JRK, 2)
-    gl.store(dk + at_JRK, ((dk_JRK - k_JRK * dot_JR[:, :, None]) * rstd_k_JR[:, :, None]).to(gl.bfloat16), mask)
+    dk_JRK += own_JR1 * q_JRK
+    dot_JR1 = gl.sum(dk_JRK * k_JRK, 2)[:, :, None]
+    gl.store(dk + at_JRK, ((dk_JRK - k_JRK * dot_JR1) * rstd_k_JR[:, :, None]).to(gl.bfloat16), mask)
+    dot_JR1 = gl.sum(dq_JRK * q_JRK, 2)[:, :, None] / (scale * scale)  # q is scaled here, dq not
+    gl.store(dq + at_JRK, ((dq_JRK - q_JRK * dot_JR1) * (rstd_q_JR * scale)[:, :, None]).to(gl.bfloat16), mask)
 
-    moved = tile_table(gl.sum(dG_JRK, 1), K)
-    dlast_1K = held.load(S) * exp2(before_JK + after_JK)
+    # From a row to the chunk's end: the sums of tiles, its own among them, without what lies before the row.
+    c_JRK = gl.associative_scan(dG_JRK, 1, add)
+    moved = tile_table(totals_of(c_JRK, K, WARPS), K)
+    end_1K = held.load(S) * exp2(before_JK + after_JK)
     for j in gl.static_range(4):
-        dlast_1K += written.slice(j, 1).load(S) + gl.where(tile_J1 < j, moved.slice(j, 1).load(S), 0.0)
-    dg_JRK = gl.associative_scan(dG_JRK, 1, add, reverse=True) + dlast_1K[:, None, :]
+        end_1K += written.slice(j, 1).load(S) + gl.where(tile_J1 <= j, moved.slice(j, 1).load(S), 0.0)
+    dg_JRK = dG_JRK - c_JRK + end_1K[:, None, :]
     # s (1 − s) first: it is 0 where the gate is saturated, and e^A may be huge.
     _, s_JRK, z_JRK = decay_of(gl.load(gate + at_JRK, mask, 0.0).to(gl.float32), bias_K, A, valid_JR)
     dz_JRK = gl.where(mask, dg_JRK * (s_JRK * (1 - s_JRK) * A * lower_bound), 0.0)

@@ -7,7 +7,7 @@ T tokens in the row, H heads, N chunks, C = 64 rows a chunk, J tiles, K key widt
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, warpgroup_mma
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, warpgroup_mma, warpgroup_mma_wait
 
 from trivium.kernels.kda.gluon_decay import (
     LOG2_E,
@@ -30,16 +30,58 @@ __all__ = ["prepare"]
 
 
 @gluon.jit
+def _halves(x_RN):
+    """The left and the right columns; registers change their names only."""
+    return x_RN.reshape([x_RN.shape[0], 2, x_RN.shape[1] // 2]).permute((0, 2, 1)).split()
+
+
+@gluon.jit
+def _beside(a_RN, b_RN):
+    return gl.join(a_RN, b_RN).permute((0, 2, 1)).reshape([a_RN.shape[0], 2 * a_RN.shape[1]])
+
+
+@gluon.jit
+def _product(x_RK, y_NK, R: gl.constexpr, N: gl.constexpr, WARPS: gl.constexpr):
+    zero = gl.zeros([R, N], gl.float32, mma_layout(R, N, WARPS))
+    return warpgroup_mma(x_RK, y_NK.permute((1, 0)), zero, use_acc=False, is_async=True)
+
+
+@gluon.jit
+def _scores(operands, columns, C: gl.constexpr, L: gl.constexpr, WARPS: gl.constexpr):
+    """Scores of the rows of `operands` with those of their chunk, from products with the columns of each distance."""
+    R: gl.constexpr = operands.shape[0]
+    near = _product(operands, columns.slice(0, 2 * C), R, 2 * C, WARPS)
+    far = _product(operands, columns.slice(2 * C, 32), R, 32, WARPS)
+    c30 = _product(operands, columns.slice(3 * C, 16), R, 16, WARPS)
+    near, far, c30 = warpgroup_mma_wait(0, (near, far, c30))
+    own, next = _halves(near)
+    own_l, own_r = _halves(own)
+    next_l, next_r = _halves(next)
+    c00, c11 = _halves(own_l)  # from here on: row of the tile, column of the tile
+    c22, c33 = _halves(own_r)
+    c10, c21 = _halves(next_l)
+    c32, _ = _halves(next_r)
+    c20, c31 = _halves(far)
+    S: gl.constexpr = c00.type.layout
+    c20, c31, c30 = gl.convert_layout(c20, S, True), gl.convert_layout(c31, S, True), gl.convert_layout(c30, S, True)
+    tile_R1 = (gl.arange(0, R, gl.SliceLayout(1, S)) % C // 16)[:, None]
+    c0 = gl.where(tile_R1 == 0, c00, gl.where(tile_R1 == 1, c10, gl.where(tile_R1 == 2, c20, c30)))
+    c1 = gl.where(tile_R1 == 1, c11, gl.where(tile_R1 == 2, c21, c31))
+    c2 = gl.where(tile_R1 == 2, c22, c32)
+    return gl.convert_layout(_beside(_beside(c0, c1), _beside(c2, c33)), L, True)
+
+
+@gluon.jit
 def prepare(
     q, k, gate, beta, A_log, bias, chunks, kg, qg, kt, pair, decay, T, H, lower_bound, scale,
     K: gl.constexpr, C: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     """kg = k e^G, qg = scale q e^G, kt = k e^(G_C − G): [H, T, K]; pair = scores, (I + β A)^−1 β: [2, H, T, C]."""
-    E: gl.constexpr = chunk_layout(WARPS)
+    E: gl.constexpr = chunk_layout(K, WARPS)
     S: gl.constexpr = gl.SliceLayout(1, E)
     h, n = gl.program_id(0), gl.program_id(1)
     start, rows = gl.load(chunks + 2 * n).to(gl.int64), gl.load(chunks + 2 * n + 1)
-    row_JR, c_K = rows_of(WARPS), channels_of(K, WARPS)
+    row_JR, c_K = rows_of(K, WARPS), channels_of(K, WARPS)
     valid_JR = row_JR < rows
     mask, c_11K = valid_JR[:, :, None], c_K[None, None, :]
     at_JRK = (row_JR * (H * K))[:, :, None] + c_11K
@@ -52,7 +94,7 @@ def prepare(
     bound = lower_bound * LOG2_E
     offset = -8.0 * bound
     rise_JRK = exp2(c_JRK * bound + offset)
-    leaps = tile_table(totals_of(c_JRK, WARPS) * bound, K)
+    leaps = tile_table(totals_of(c_JRK, K, WARPS) * bound, K)
     tile_J1 = gl.arange(0, 4, gl.SliceLayout(1, S))[:, None]
     before_JK, after_JK = sums_around(leaps, tile_J1, K, WARPS)
     whole_JK = exp2(before_JK + after_JK)
@@ -75,23 +117,19 @@ def prepare(
     down_JRK = x_JRK * reciprocal(rise_JRK)
     gl.store(kt + out_JRK, (down_JRK * exp2(after_JK + offset)[:, None, :]).to(gl.bfloat16), mask)
 
-    L: gl.constexpr = mma_layout(2 * C, C, WARPS)
-    i_R, j_C = gl.arange(0, 2 * C, gl.SliceLayout(1, L)), gl.arange(0, C, gl.SliceLayout(0, L))
-    apart = ((i_R % C) // 16)[:, None] - (j_C // 16)[None, :]
-    zero = gl.zeros([2 * C, C], gl.float32, L)
-    score_RC = zero
-    columns = gl.allocate_shared_memory(gl.bfloat16, [2, C, K], operand(K))
+    # Columns for rows d tiles behind them, d = 0 … 3; the last d tiles have no such rows.
+    columns = gl.allocate_shared_memory(gl.bfloat16, [256, K], operand(K))
     for d in gl.static_range(4):
-        here = columns.index(d % 2)
-        here.store(down_JRK.to(gl.bfloat16).reshape([C, K]))
-        fence_async_shared()
-        found_RC = warpgroup_mma(operands, here.permute((1, 0)), zero, use_acc=False)
-        score_RC = gl.where(apart == d, found_RC, score_RC)
+        columns.slice(C * d, C).store(down_JRK.to(gl.bfloat16).reshape([C, K]))
         if d < 3:
             leap_JK = gl.zeros([4, K], gl.float32, S)
             for j in gl.static_range(3 - d):
                 leap_JK = gl.where(tile_J1 == j, leaps.slice(j + d, 1).load(S), leap_JK)
             down_JRK *= exp2(leap_JK)[:, None, :]
+    fence_async_shared()
+    L: gl.constexpr = mma_layout(2 * C, C, WARPS)
+    score_RC = _scores(operands, columns, C, L, WARPS)
+    i_R, j_C = gl.arange(0, 2 * C, gl.SliceLayout(1, L)), gl.arange(0, C, gl.SliceLayout(0, L))
 
     i_R1, j_1C = (i_R % C)[:, None], j_C[None, :]
     F: gl.constexpr = gl.BlockedLayout([1], [32], [WARPS], [0])

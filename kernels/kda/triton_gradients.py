@@ -19,14 +19,24 @@ BLOCK = tl.constexpr(32)  # channels at a time: wider pieces spill more register
 
 @triton.jit
 def _level(
-    d_qk, d_kk, q_low, k_row, k_column, to_row, to_column, dq, gains, losses, PRECISION: tl.constexpr
+    d_qk, d_kk, q_low, k_row, k_column, to_row, to_column, dq, gains, losses, dG, PRECISION: tl.constexpr
 ):  # fmt: skip
-    """Add a level's products to the gradients of query rows, key rows and key columns."""
-    dq += tl.dot(d_qk, k_column, input_precision=PRECISION) * to_row
-    gains += tl.dot(d_kk, k_column, input_precision=PRECISION) * to_row
-    column = tl.dot(tl.trans(d_qk), q_low, input_precision=PRECISION)
-    losses += tl.dot(tl.trans(d_kk), k_row, column, input_precision=PRECISION) * to_column
-    return dq, gains, losses
+    """Add a level's products to the gradients of query rows, key rows, key columns and of the rows' log decay.
+
+    A pair of rows enters the last one twice, with opposite signs: by the operands as they were rounded for the
+    products, so that it leaves nothing where both lie behind a decay.
+    """
+    product = tl.dot(d_qk, k_column, input_precision=PRECISION)
+    dG += q_low.to(tl.float32) * product
+    dq += product * to_row
+    product = tl.dot(d_kk, k_column, input_precision=PRECISION)
+    dG += k_row.to(tl.float32) * product
+    gains += product * to_row
+    product = tl.dot(tl.trans(d_qk), q_low, input_precision=PRECISION)
+    product = tl.dot(tl.trans(d_kk), k_row, product, input_precision=PRECISION)
+    dG -= k_column.to(tl.float32) * product
+    losses += product * to_column
+    return dq, gains, losses, dG
 
 
 @triton.jit
@@ -41,13 +51,15 @@ def _channels(
     gains_CB = -tl.dot(dv_CV, tl.trans(S_BV), input_precision=PRECISION) * growth_CB
     losses_CB = tl.dot(delta_CV, tl.trans(dS_BV), input_precision=PRECISION) * tl.exp2(last_B[None, :] - G_CB)
     dlast_B = tl.sum(S_BV.to(tl.float32) * dS_BV.to(tl.float32), 1) * tl.exp2(last_B) + tl.sum(k_CB * losses_CB, 0)
+    # A difference of nearly equal terms: it stays in fp32.
+    dG_CB = q_CB * dq_CB + k_CB * (gains_CB - losses_CB)
     tile = (i_C // 16)[:, None] == (i_C // 16)[None, :]
     low_qk = tl.where(tile & (i_C[:, None] > i_C[None, :]), dqk_CC, 0.0).to(dtype)
     low_kk = tl.where(tile & (i_C[:, None] > i_C[None, :]), dkk_CC, 0.0).to(dtype)
     rise_CB = tl.exp2(G_CB - level_anchor(G_CB, 16, 8, C, BLOCK))
-    dq_CB, gains_CB, losses_CB = _level(
+    dq_CB, gains_CB, losses_CB, dG_CB = _level(
         low_qk, low_kk, (q_CB * rise_CB).to(dtype), (k_CB * rise_CB).to(dtype), (k_CB / rise_CB).to(dtype), rise_CB,
-        1 / rise_CB, dq_CB, gains_CB, losses_CB, PRECISION,
+        1 / rise_CB, dq_CB, gains_CB, losses_CB, dG_CB, PRECISION,
     )  # fmt: skip
     for level in tl.static_range(2):
         fall_CB = tl.exp2(-tl.abs(G_CB - level_anchor(G_CB, 32 << level, 16 << level, C, BLOCK)))
@@ -55,12 +67,10 @@ def _channels(
         low_qk = tl.where(pairs, dqk_CC, 0.0).to(dtype)
         low_kk = tl.where(pairs, dkk_CC, 0.0).to(dtype)
         k_low = (k_CB * fall_CB).to(dtype)
-        dq_CB, gains_CB, losses_CB = _level(
+        dq_CB, gains_CB, losses_CB, dG_CB = _level(
             low_qk, low_kk, (q_CB * fall_CB).to(dtype), k_low, k_low, fall_CB, fall_CB, dq_CB, gains_CB, losses_CB,
-            PRECISION,
+            dG_CB, PRECISION,
         )  # fmt: skip
-    # A difference of nearly equal terms: everything stays in fp32 until here.
-    dG_CB = q_CB * dq_CB + k_CB * (gains_CB - losses_CB)
     dG_CB += tl.where((i_C == C - 1)[:, None], dlast_B[None, :], 0.0)
     # A row meets itself without decay: kept out of dG, its large equal terms leave no rounding there.
     dq_CB += own_C[:, None] * k_CB
