@@ -97,7 +97,8 @@ class Catalogue:
         return tuple(Runs.of(self.bucket == number) for number in range(len(self.buckets)))
 
     def parts(self) -> Iterator[Part]:
-        yield Part(*map(np.asarray, (self.tokens, self.patches, self.cluster, self.id)))
+        tokens, patches = np.asarray(self.tokens), np.asarray(self.patches)
+        yield Part(tokens, patches, np.asarray(self.cluster), np.asarray(self.id))
 
     def document(self, record: int) -> str:
         return str(self.id[record])

@@ -22,11 +22,17 @@ TOGETHER = 16  # indexes behind an address asked for at once
 
 
 def open_corpora(
-    folder: Place | str, schedule: Schedule, *, patience: Patience | None = None, damaged: bool = False
+    folder: Place | str,
+    schedule: Schedule,
+    *,
+    patience: Patience | None = None,
+    damaged: bool = False,
+    keep: Path | None = None,
 ) -> dict[str, ShardSet]:
     """The shard set of every corpus of the schedule, by its name there; paths are below `folder`, a path or an address.
 
-    `patience` is for addresses; with `damaged`, sets whose tars are cut or gone are opened all the same.
+    `patience` is for addresses; with `damaged`, sets whose tars are cut or gone are opened all the same; `keep` is a
+    folder for what is read of their indexes (`ShardSet.open`).
     Raises InputError when one is missing or not tokenised, ConfigError when one set is read under two names,
     DigestError when sets were made with different tokenizers or picture rules, ShardError when one is damaged.
     """
@@ -42,7 +48,7 @@ def open_corpora(
                 f"corpora folder {folder}. Build it with `trivium build RECIPE --out …`, tokenise it with "
                 f"`trivium shards tokenize … --out {normpath(path)}`, or correct the path"
             )
-        opened = ShardSet.open(path, patience=patience, damaged=damaged)
+        opened = ShardSet.open(path, patience=patience, damaged=damaged, keep=keep)
         if opened.manifest.tokenizer is None:
             raise InputError(
                 f"corpora.{name}: {path} is not tokenised; run `trivium shards tokenize {path} --tokenizer TOKENIZER "
@@ -116,7 +122,8 @@ def _refuse_one_set_twice(sets: Mapping[str, ShardSet]) -> None:
             if other != name:
                 raise ConfigError(
                     f"corpora: {other!r} and {name!r} are one dataset by two paths ({sets[other].folder} and "
-                    f"{shards.folder} have the same {what}); keep one of them and add their weights"
+                    f"{shards.folder} have the same {what}); keep one of them and add their weights",
+                    ("corpora", name),
                 )
 
 

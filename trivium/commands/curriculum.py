@@ -226,7 +226,10 @@ def _plan(
             "give the corpora either as --corpora DIR (tokenised shard sets) or as --assume FILE (sizes on paper)"
         )
     rules = _schedule(schedule, overrides)
-    catalogues = assumed_corpora(assume, rules) if assume else catalogues_of(open_corpora(corpora or "", rules))
+    with located(schedule, overrides=overrides or ()):
+        keep = None if cache is None else cache / "indexes"
+        sets = {} if assume else open_corpora(corpora or "", rules, keep=keep)
+    catalogues = assumed_corpora(assume, rules) if assume else catalogues_of(sets)
     columns = (TextColumn("reading sizes"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with located(schedule, overrides=overrides or ()), Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("", total=sum(len(catalogue) for catalogue in catalogues.values()))
