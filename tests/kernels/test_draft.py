@@ -16,9 +16,11 @@ B, N, T = 2, 3, 9
 
 triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="the kernels need triton")
 PATHS = [
-    pytest.param("torch", torch.float64, 1e-12),
-    pytest.param("triton", torch.float32, 1e-5, marks=[triton, *([pytest.mark.gpu] if GPU else [])]),
-    pytest.param("triton", torch.bfloat16, 1e-2, marks=[triton, pytest.mark.gpu]),
+    pytest.param("torch", torch.float64, 1e-12, id="torch-float64"),
+    pytest.param(
+        "triton", torch.float32, 1e-5, id="triton-float32", marks=[triton, *([pytest.mark.gpu] if GPU else [])]
+    ),
+    pytest.param("triton", torch.bfloat16, 1e-2, id="triton-bfloat16", marks=[triton, pytest.mark.gpu]),
 ]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 pytest.importorskip("triton", reason="the kernels need triton (constraints.txt)")
 
 from trivium.kernels.dispatch import KERNELS_VARIABLE
-from trivium.kernels.kda import ChunkPlan, kda_reference, segment_plan
+from trivium.kernels.kda import ChunkPlan, kda_reference, kda_segment, kda_segment_gradient, segment_plan
 from trivium.kernels.kda.segment_plan import LEAST, cut, segments_of
 from trivium.kernels.kda.triton_chunk import TritonKDA
 
@@ -126,3 +126,22 @@ def test_segments_hold_every_token_of_a_row_once_at_borders_of_chunks(borders, l
         assert starts[-1] == int(cu[document + 1])
         assert math.isclose(max(starts[1:-1]) - starts[0], 2 * lengths[document] / 3, abs_tol=128)
     assert cut(plan, 1, 64, torch.device("cpu")) is found  # kept for the next layer
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("way")
+def test_state_transition_and_gradient_of_pieces_by_the_kernels(make, borders):
+    cu = borders([65, 0, 130])
+    T = int(cu[-1])
+    q, k, v, gate, beta, A, bias, _ = operands(make, T, 3)
+    do = make(*v.shape, dtype=DTYPE).detach()
+
+    def pieces(parts, device):
+        q, k, v, gate, beta, A, bias, do = (part.to(device) for part in parts)
+        gradient = kda_segment_gradient(do, q, k, gate, beta, A, bias, cu)
+        return *kda_segment(k, v, gate, beta, A, bias, cu), gradient
+
+    parts = (q, k, v, gate, beta, A, bias, do)
+    for found, expected in zip(pieces(parts, DEVICE), pieces([p.double() for p in parts], "cpu"), strict=True):
+        assert torch.equal(found[1].cpu().double(), expected[1])  # the empty piece
+        assert float((found.cpu().double() - expected).norm() / expected.norm()) < TOLERANCES[0]
