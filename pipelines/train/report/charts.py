@@ -156,22 +156,18 @@ class _Frame:
 
     def axes(self, unit: str) -> list[str]:
         parts = []
-        places = log_ticks(self.y0, self.y1) if self.log else ticks(self.y0, self.y1, 5)
-        for y, crowded in zip(places, self._crowded([self.py(y) for y in places], 2 * LETTER), strict=True):
+        for y in log_ticks(self.y0, self.y1) if self.log else ticks(self.y0, self.y1, 5):
             at = self.py(y)
             parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
-            parts.append(
-                f'<text class="tick{crowded}" x="{LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{short(y)}</text>'
-            )
+            parts.append(f'<text class="tick" x="{LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{short(y)}</text>')
         last = WIDTH - RIGHT - 6 * LETTER  # the axis' name stands behind it
-        steps = [x for x in ticks(self.x0, self.x1, 8) if x == int(x)]
-        steps = [x for x in steps if self.px(x) + LETTER / 2 * len(short(x)) < last]
-        room = LETTER * (1 + max((len(short(x)) for x in steps), default=0))
-        for x, crowded in zip(steps, self._crowded([self.px(x) for x in steps], room), strict=True):
-            parts.append(
-                f'<text class="tick below{crowded}" x="{self.px(x):.1f}" y="{self.bottom + 8:.1f}" '
-                f'text-anchor="middle">{short(x)}</text>'
-            )
+        for x in ticks(self.x0, self.x1, 8):
+            at = self.px(x)
+            if x == int(x) and at + LETTER / 2 * len(short(x)) < last:
+                parts.append(
+                    f'<text class="tick below" x="{at:.1f}" y="{self.bottom + 8:.1f}" text-anchor="middle">'
+                    f"{short(x)}</text>"
+                )
         bottom = f"{self.bottom:.1f}"
         parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{bottom}" y2="{bottom}"/>')
         parts.append(f'<text class="unit" x="{LEFT - 8}" y="22" text-anchor="end">{escape(unit)}</text>')
@@ -179,16 +175,6 @@ class _Frame:
             f'<text class="unit below" x="{WIDTH - RIGHT}" y="{self.bottom + 8:.1f}" text-anchor="end">step →</text>'
         )
         return parts
-
-    @staticmethod
-    def _crowded(places: Sequence[float], room: float) -> list[str]:
-        """The class of each label: ` crowded`, which a phone leaves out, when the last one drawn there is too near."""
-        classes, drawn = [], -math.inf
-        for place in places:
-            near = abs(place - drawn) < room
-            classes.append(" crowded" if near else "")
-            drawn = drawn if near else place
-        return classes
 
     def band(self, band: Band, index: int) -> str:
         left, right = self.px(max(band.start, self.x0)), self.px(min(band.stop, self.x1))
