@@ -25,7 +25,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the report's page (of --json or --check)")
     parser.add_argument("--check", type=Path, metavar="FILE", help="judge a report; measures nothing")
     parser.add_argument("--quick", action="store_true", help="small shapes, few samples: proves the path, no figures")
-    parser.add_argument("--layout", default="", metavar="WORD", help="only shapes (and hard cases) that hold this text")
+    help_layout = "only shapes (and hard cases) that hold this text; may be repeated"
+    parser.add_argument("--layout", action="append", default=[], metavar="WORD", help=help_layout)
     parser.add_argument("--no-peers", action="store_true", help="ours alone")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--commit", help="the commit to name where this is no checkout")

@@ -120,9 +120,9 @@ def finite(errors: dict[str, float]) -> dict[str, float | None]:
 def _path(call: Call, operands: Sequence[Tensor]) -> str:
     """The autograd function behind the first output, seen through views."""
     node = call(*[x.detach().requires_grad_() for x in operands])[0].grad_fn
-    while node is not None and node.name().startswith(("View", "Unsafe", "Reshape", "Squeeze", "Select")):
+    while node is not None and type(node).__name__.startswith(("View", "Unsafe", "Reshape", "Squeeze", "Select")):
         node = node.next_functions[0][0]
-    return "none" if node is None else node.name().removesuffix("Backward")
+    return "none" if node is None else type(node).__name__.removesuffix("Backward")
 
 
 def _both(call: Call, operands: Sequence[Tensor], weights: Sequence[Tensor]) -> Callable[[], None]:

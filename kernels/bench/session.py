@@ -30,7 +30,7 @@ class Session:
     timed: measure.Timer
     parts: list[str]
     quick: bool
-    word: str  # only shapes and hard cases whose name holds it
+    words: list[str]  # only shapes and hard cases whose name holds it
     path: Path | None
     base: report.Report  # what the file held before
     run: report.Run
@@ -59,7 +59,7 @@ class Session:
         return Session(
             operators=operators, contestants=contestants, device=device, timed=timed,
             parts=[part for part in PARTS if getattr(options, part)] or list(PARTS),
-            quick=options.quick, word=options.layout, path=options.json, base=base, run=run,
+            quick=options.quick, words=options.layout, path=options.json, base=base, run=run,
         )  # fmt: skip
 
     def measure(self) -> report.Report:
@@ -78,10 +78,13 @@ class Session:
     def small(self) -> bool:
         return self.quick or self.device.type == "cpu"
 
+    def _chosen(self, name: str) -> bool:
+        return not self.words or any(word in name for word in self.words)
+
     def _speed(self, operator: Operator) -> Iterator[None]:
         rounds, rows = QUICK_ROUNDS if self.quick else ROUNDS, []
         for layout in operator.quick if self.small else operator.layouts:
-            if self.word in layout.name:
+            if self._chosen(layout.name):
                 note(f"{operator.name}: {layout.name}")
                 contestants = self.contestants[operator.name]
                 found = measure.contest(operator, layout, contestants, self.device, self.timed, rounds)
@@ -96,7 +99,7 @@ class Session:
     def _accuracy(self, operator: Operator) -> Iterator[None]:
         entries = []
         for hard in operator.hard:
-            if self.word in hard.name:
+            if self._chosen(hard.name):
                 if self.small:
                     hard = replace(hard, layout=replace(hard.layout, heads=1, width=64))
                 found = accuracy.judge(operator, hard, self.contestants[operator.name], self.device)

@@ -81,7 +81,7 @@ def _work(layout: Layout) -> tuple[Work, Work]:
     return forward, Work(forward.bytes + 9 * 2 * elements, 3 * forward.flops)
 
 
-HARD_HEADS = 32  # as the longer layouts', so that a peer which tunes by heads tunes once
+HARD_HEADS = 96  # as the first layouts', so that a peer which tunes by heads tunes once
 _STATES = Layout(lengths=(65, 0, 1, 63, 64, 0, 130), heads=HARD_HEADS)
 _EDITS = (193, 194, 208, 209, 210, 233, 256, 257, 258, 322)  # in the last document: around tiles and chunks
 HARD = (
