@@ -71,12 +71,13 @@ class Prepared:
 def prepare(run: Run, *, name: str, cache: Path | None, progress: Callable[[int], None] | None = None) -> Prepared:
     """Opens schedule and corpora, packs the run, and settles model, device and precision.
 
-    `name` stands for RUN.yaml in messages; `cache` keeps the plan's counts. Raises the errors of each part.
+    `name` stands for RUN.yaml in messages; `cache` keeps the plan's counts and the numbers of the sets' indexes. Raises
+    the errors of each part.
     """
     device, precision = _device(run)
     schedule = load_yaml(Path(run.schedule), Schedule)
     patience = Patience(seconds=run.data.read_seconds, attempts=run.data.read_attempts)
-    sets = _open(run, schedule, patience)
+    sets = _open(run, schedule, patience, None if cache is None else cache / "indexes")
     tokenizer = None
     if run.tokenizer is not None:
         tokenizer = tokenizer_file(Path(run.tokenizer))
@@ -89,10 +90,10 @@ def prepare(run: Run, *, name: str, cache: Path | None, progress: Callable[[int]
     return Prepared(run, schedule, sets, plan, vocabulary, rules, model, device, precision, tokenizer)
 
 
-def _open(run: Run, schedule: Schedule, patience: Patience) -> dict[str, ShardSet]:
+def _open(run: Run, schedule: Schedule, patience: Patience, keep: Path | None) -> dict[str, ShardSet]:
     """The corpora; damaged ones only where the run says so. Raises ShardError naming that way out."""
     try:
-        return open_corpora(run.corpora, schedule, patience=patience, damaged=run.data.allow_damaged)
+        return open_corpora(run.corpora, schedule, patience=patience, damaged=run.data.allow_damaged, keep=keep)
     except ShardError as error:
         raise ShardError(
             f"{error}; or start with --set data.allow_damaged=true, which leaves out the records that can't be read"
