@@ -101,7 +101,7 @@ def _notes(a: ShardSet, b: ShardSet) -> list[str]:
     one, two = a.manifest, b.manifest
     notes = []
     if one.corpus != two.corpus:
-        notes.append(f"two corpora, {one.corpus!r} and {two.corpus!r}: compared by source_id all the same")
+        notes.append(f"two corpora, {one.corpus} and {two.corpus}: compared by source_id all the same")
     if (one.tokenizer is None) != (two.tokenizer is None):
         which, other = ("second", "first") if one.tokenizer is None else ("first", "second")
         notes.append(f"the {which} is tokenised and the {other} is not: every record differs by its tokens")

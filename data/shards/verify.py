@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -196,9 +196,14 @@ def _check_sums(folder: Place, manifest: Manifest, report: Report) -> None:
     where = folder / names.MANIFEST
     for name, found in (("licences", report._licences), ("languages", report._languages)):
         if getattr(manifest, name) != dict(found):
-            report.problems.append(f"{where}: {name} {getattr(manifest, name)}, the records have {dict(found)}")
+            said = f"{name} are {_listed(getattr(manifest, name))}; the records have {_listed(found)}"
+            report.problems.append(f"{where}: {said}")
     if manifest.picture_rules is not None and manifest.pictures != manifest.picture_rules.digest():
         report.problems.append(f"{where}: the picture digest is not that of its picture rules")
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name or '(none)'} {counts[name]:,}" for name in sorted(counts)) or "none"
 
 
 def _check_files(folder: Place, manifest: Manifest, report: Report) -> None:

@@ -250,7 +250,7 @@ def test_verify_tells_damage_from_what_is_no_set(sets, tmp_path, damage):
 
 def test_diff_says_first_what_is_odd_then_counts_then_lists(sets, tmp_path):
     found = facts("shards", "diff", sets / "plants", sets / "stones", "--limit", 2, code=1)
-    assert found["notes"] == ["two corpora, 'plants' and 'stones': compared by source_id all the same"]
+    assert found["notes"] == ["two corpora, plants and stones: compared by source_id all the same"]
     assert found["counts"] == {"added": 8, "gone": 30, "changed": 0}
     assert [len(found[kind]) for kind in ("added", "gone", "changed")] == [2, 2, 0]
     lines = run("shards", "diff", sets / "plants", sets / "stones", code=1).stdout.splitlines()
