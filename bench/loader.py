@@ -8,7 +8,7 @@ Peers, best in an environment of their own, since streaming wants numpy below 2.
     python -m venv peers && peers/bin/pip install -e '.[train]' megatron-energon==7.4.1 mosaicml-streaming==0.13.0
     peers/bin/python bench/loader.py
 
-Energon alone also installs beside everything else: `.venv/bin/pip install -c constraints.txt megatron-energon`.
+Energon alone also fits beside everything else: `.venv/bin/pip install -c constraints.txt -e '.[bench]'`.
 
 Text has the sizes of the standard library's sources at four bytes a token; pictures are JPEGs of one megapixel cut from
 the photograph that matplotlib ships. Rates are by processor time of one core, the least of two passes, not by the

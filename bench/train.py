@@ -4,10 +4,13 @@ Random tokens in ragged documents, a fifth of them with a 112-pixel picture; ful
 Floors are about a third of what two idle AVX2 cores reach: a red line means a defect and not a busy neighbour.
 """
 
+import os
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as `trivium train` does, before torch is imported
 
 import numpy as np
 import torch
