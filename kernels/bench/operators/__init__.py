@@ -3,12 +3,13 @@
 from trivium.errors import UsageError
 from trivium.kernels.bench.case import Operator
 from trivium.kernels.bench.operators.kda import KDA
+from trivium.kernels.bench.operators.kda_segments import KDA_SEGMENTS
 from trivium.kernels.bench.operators.norms import GATED_NORM, RMS_NORM
 from trivium.kernels.bench.operators.short_conv import SHORT_CONV
 
 __all__ = ["OPERATORS", "chosen"]
 
-OPERATORS: tuple[Operator, ...] = (KDA, SHORT_CONV, GATED_NORM, RMS_NORM)
+OPERATORS: tuple[Operator, ...] = (KDA, SHORT_CONV, GATED_NORM, RMS_NORM, KDA_SEGMENTS)
 
 
 def chosen(names: list[str]) -> list[Operator]:
