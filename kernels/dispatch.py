@@ -1,6 +1,7 @@
 """Which path an operator takes: its Triton kernels on a CUDA device, plain PyTorch anywhere else.
 
-`TRIVIUM_KERNELS=reference` keeps every operator on the PyTorch path. Each operator logs its path once.
+`TRIVIUM_KERNELS=reference` keeps every operator on the PyTorch path; `TRIVIUM_KERNELS=portable` keeps operators that
+have kernels for one architecture to those that run on any. Each operator logs its path once.
 """
 
 import functools
