@@ -24,19 +24,19 @@ PATHS = [
 ]
 
 
-def drafts(part_BT, place_B, held_B):
-    """The next three tokens of each sequence: those that will hold, and rubbish."""
-    rows = torch.full((B, N, *part_BT.shape[2:]), torch.nan, dtype=part_BT.dtype)
+def drafts(part_BT, place_B, held_B, n):
+    """The next n tokens of each sequence: those that will hold, and rubbish."""
+    rows = torch.full((B, n, *part_BT.shape[2:]), torch.nan, dtype=part_BT.dtype)
     for b in range(B):
         rows[b, : held_B[b]] = part_BT[b, place_B[b] : place_B[b] + held_B[b]]
     return rows
 
 
-def decode(step, parts, rounds):
+def decode(step, parts, rounds=ROUNDS, n=N):
     """Outputs of the accepted tokens of each sequence and what is carried behind them."""
     place_B, outputs, last, accepted_B, carried = [0] * B, [[] for _ in range(B)], None, None, None
     for held_B in [*rounds, [0] * B]:  # one round more takes in what the last one accepted
-        now = [drafts(part, place_B, held_B) for part in parts]
+        now = [drafts(part, place_B, held_B, n) for part in parts]
         y_BN, carried = step(now, carried, last, accepted_B)
         for b in range(B):
             outputs[b].append(y_BN[b, : held_B[b]])
@@ -78,10 +78,10 @@ def test_kda_drafts_equal_the_recurrence_and_single_steps(make, borders, path, d
             o, after = draft(q, held, A.to(device), bias.to(device), carried, before, count, -5.0, K**-0.5)
         return o.cpu(), after.cpu()
 
-    found, carried = decode(step, parts, ROUNDS)
+    found, carried = decode(step, parts)
     close(found, expected, tolerance)
     close(carried, final, tolerance)
-    single, after = decode(step, parts, [[1, 1]] * T)
+    single, after = decode(step, parts, [[1, 1]] * T, 1)
     assert torch.equal(found, single)
     assert torch.equal(carried, after)
     ahead, outputs = state, []
@@ -111,10 +111,11 @@ def test_short_conv_drafts_equal_the_definition(make, borders, path, dtype, tole
         y, after = draft(*on)
         return y.cpu(), after.cpu()
 
-    found, carried = decode(step, [x], ROUNDS)
+    found, carried = decode(step, [x])
     close(found, expected, tolerance)
     assert torch.equal(carried.double(), final)
-    assert torch.equal(found, decode(step, [x], [[1, 1]] * T)[0])
+    single, _ = decode(step, [x], [[1, 1]] * T, 1)
+    assert torch.equal(found, single) if path == "triton" else torch.allclose(found, single, rtol=1e-12)
 
 
 def test_half_a_history_and_too_many_drafts_are_refused(make):
