@@ -125,8 +125,10 @@ def _targets(prepared: Prepared, side: str, limit: int, pictures: bool) -> Itera
     read = 0
     for name in sorted(prepared.sets):
         shards = prepared.sets[name]
-        for record in getattr(prepared.plan.sides[name], side).tolist():
-            if bool(shards.entries.patches[record]) == pictures and read < limit:
+        for record in map(int, getattr(prepared.plan.sides[name], side)):
+            if read >= limit:
+                return
+            if bool(shards.entries.patches[record]) == pictures:
                 try:
                     ids, loss = split_tokens(shards.read_tokens(record))
                 except ShardError:  # damaged: training left it out as well
