@@ -33,7 +33,7 @@ from trivium.curriculum.stage import FILL
 from trivium.data.config import from_mapping
 
 REPLAY, TOKENS, FILL_WANTED, BALANCE, STATE = 5e6, 5e6, 0.97, 1.15, 10 << 10
-RANKS, STEPS = 8, 60
+RANKS, STEPS, COPIES = 8, 60, 60
 SIZES = Path(__file__).with_name("corpora_sizes.json")
 MIXTURE = {"web": 0.45, "icons": 0.15, "drawings": 0.2, "code": 0.2}
 
@@ -113,19 +113,28 @@ def shuffle_and_replay(real: dict[str, Catalogue], billion: dict[str, AssumedCor
     return found
 
 
-def packing(real: dict[str, Catalogue], context: int) -> list[Result]:
-    """Rows handed out at the defaults of window and fill: speed, fill, balance over ranks, and the size of a state.
-
-    The stage has whole steps: else all steps together are short of tokens by up to one step's.
-    """
+def planned(real: dict[str, Catalogue], context: int) -> tuple[Plan, int]:
+    """A stage of whole steps, and its rows a step: else all steps together are short of tokens by up to one step's."""
     rows = max(1, (64 * 8192) // context)
     tokens = rows * int(context * FILL) * STEPS
-    plan = Plan.open(schedule(MIXTURE, context=context, rows=rows, tokens=tokens), real)
+    return Plan.open(schedule(MIXTURE, context=context, rows=rows, tokens=tokens), real), rows
+
+
+def shares(steps: list[StepRows], context: int) -> tuple[float, float, float]:
+    """Fill of all rows; mean and worst of the steps' max / mean cost over the ranks."""
+    fill = sum(step.tokens for step in steps) / (sum(len(step.rows) for step in steps) * context)
+    uneven = [imbalance(step.rows, RANKS) for step in steps if len(step.rows) >= RANKS]
+    return fill, sum(uneven) / len(uneven), max(uneven)
+
+
+def packing(real: dict[str, Catalogue], context: int) -> list[Result]:
+    """Rows handed out at the defaults of window and fill: speed, fill, balance over ranks, and the size of a state."""
+    plan, rows = planned(real, context)
     steps = [step for step, _ in plan.rows()]
-    tokens, count = sum(step.tokens for step in steps), sum(len(step.rows) for step in steps)
+    tokens = sum(step.tokens for step in steps)
     documents = sum(len(row.pieces) for step in steps for row in step.rows)
     seconds = clocked(lambda: sum(len(step.rows) for step, _ in plan.rows()), times=2)
-    reached = tokens / (count * context)
+    reached, mean, worst = shares(steps, context)
     label = f"{context // 1024}K rows"
     found = [
         Result(f"planned and packed, {label}", f"{documents / seconds / 1e3:.0f} k documents/s"),
@@ -140,8 +149,6 @@ def packing(real: dict[str, Catalogue], context: int) -> list[Result]:
         found.append(Result(f"rows a step, {label}", f"{rows} wanted, {sizes[0]} to {sizes[-1]} given"))
     else:
         found.append(Result(f"fill, {label}: one row a rank", f"{reached:.2%}"))
-    uneven = [imbalance(step.rows, RANKS) for step in steps if len(step.rows) >= RANKS]
-    mean, worst = sum(uneven) / len(uneven), max(uneven)
     floor = {"wanted": "≤ 1.15, goal 1.02", "passed": worst <= BALANCE} if context == 8192 else {}
     found.append(Result(f"D3 max / mean cost of {RANKS} ranks, {label}", f"{mean:.4f}, worst {worst:.4f}", **floor))
     state = len(msgspec.json.encode(next(islice(plan.rows(), 3, None))[1]))
@@ -180,7 +187,7 @@ def main() -> int:
     billion = {"web": AssumedCorpus("web", web, "8k,64k,1m")}
     results = [
         *a_billion(billion),  # first, while the process is small: its memory is measured
-        *shuffle_and_replay(real := catalogues(copies=60), billion),
+        *shuffle_and_replay(real := catalogues(COPIES), billion),
         *packing(real, 8192),
         *packing(real, 65536),
     ]

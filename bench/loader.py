@@ -1,7 +1,8 @@
 """The loader beside its peers, on the same records: packed tokens, pictures, waiting, resume, memory; pass or fail.
 
     .venv/bin/python bench/loader.py              ours, and each peer that is installed (docs/loader.md reads the table)
-    .venv/bin/python bench/loader.py --only NAME  one of them: ours, wds, energon, mds, plain, ranks, waiting
+    .venv/bin/python bench/loader.py --only NAME  one of them: ours, wds, energon, mds, plain, ranks, waiting,
+                                                  balance
 
 Peers, best in an environment of their own, since streaming wants numpy below 2.2 and a torchvision that fits torch:
 
@@ -13,7 +14,7 @@ Energon alone also fits beside everything else: `.venv/bin/pip install -c constr
 Text has the sizes of the standard library's sources at four bytes a token; pictures are JPEGs of one megapixel cut from
 the photograph that matplotlib ships. Rates are by processor time of one core, the least of two passes, not by the
 clock, so a busy machine tells nearly the same. Every loader runs in a process of its own, without worker processes, and
-gives no rate unless each token came. Floors: `spec/targets.md`, D1, D2, D4, T3, T4.
+gives no rate unless each token came. Floors: `spec/targets.md`, D1–D4, T3, T4.
 """
 
 import argparse
@@ -33,11 +34,12 @@ from rich.console import Console
 from rich.table import Table
 
 TOKENS, FILL, PICTURES = 5e6, 0.97, 60.0  # a second: D1; share: D2; a second: D4
+BALANCE = 1.15  # max / mean: D3
 WAITING, STATE = 0.02, 10_000  # share of a step: T3; bytes: T4
 NEEDS = {"wds": "webdataset", "energon": "megatron.energon", "mds": "streaming"}
 INSTALL = {"wds": "webdataset", "energon": "megatron-energon==7.4.1", "mds": "mosaicml-streaming==0.13.0"}
 LOADERS = ("ours", "wds", "energon", "mds", "plain")
-PARTS = (*LOADERS, "ranks", "waiting")
+PARTS = (*LOADERS, "ranks", "waiting", "balance")
 HEADINGS = (
     "docs/s",
     "M tok/s",
@@ -143,7 +145,7 @@ def report(title: str, found: dict[str, dict[str, Any] | str]) -> int:
     for note in notes:
         console.print(note, highlight=False)
     console.print(floors)
-    wrong = [part for part in ("ours", "ranks", "waiting") if isinstance(found.get(part), str)]
+    wrong = [part for part in ("ours", "ranks", "waiting", "balance") if isinstance(found.get(part), str)]
     return 0 if passed and not wrong else 1
 
 
@@ -170,7 +172,7 @@ def cells(facts: dict[str, Any]) -> list[str]:
 def bounds(found: dict[str, dict[str, Any] | str]) -> list[tuple[str, str, str, bool | None]]:
     """What, figure, bound, verdict."""
     rows: list[tuple[str, str, str, bool | None]] = []
-    ours, ranks, waits = (found.get(part) for part in ("ours", "ranks", "waiting"))
+    ours, ranks, waits, balance = (found.get(part) for part in ("ours", "ranks", "waiting", "balance"))
     if isinstance(ours, dict):
         rate, pictures, fill = ours["tokens"], ours["pictures"], ours["fill"]
         rows += [
@@ -179,6 +181,13 @@ def bounds(found: dict[str, dict[str, Any] | str]) -> list[tuple[str, str, str, 
             ("D2  row fill, no document cut that fits", f"{fill:.2%}", "≥ 97 %", fill >= FILL and not ours["cut"]),
             ("D4  one-megapixel JPEG to patches", f"{pictures:.0f} a second", "≥ 60", pictures >= PICTURES),
             *((f"      {what}", f"{value:.0f} a second", "", None) for what, value in ours["paths"]),
+        ]
+    if isinstance(balance, dict):
+        fill, worst = balance["fill"], balance["worst"]
+        rows += [
+            ("D2  the same of a mixture with pictures", f"{fill:.2%}", "≥ 97 %", fill >= FILL),
+            ("D3  max / mean cost of 8 ranks, mean", f"{balance['mean']:.4f}", "", None),
+            ("      of the worst step", f"{worst:.4f}", "≤ 1.15", worst <= BALANCE),
         ]
     if isinstance(waits, dict):
         share = waits["share"]
