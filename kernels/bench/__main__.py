@@ -2,7 +2,7 @@
 
 --json FILE     add this run to the report (what it measures anew replaces the old)
 --page FILE     write the page of the report
---check FILE    measure nothing: judge a report; exit code 1 when a must is missed
+--check FILE    measure nothing: judge a report; exit code 1 when a must is missed or was not measured
 --speed, --accuracy, --cold     only these parts (all three when none is given)
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from trivium.console import err
 from trivium.errors import TriviumError
 from trivium.kernels.bench import report, table
-from trivium.kernels.bench.check import failed, verdicts
+from trivium.kernels.bench.check import failed, incomplete, verdicts
 from trivium.kernels.bench.page import page
 from trivium.kernels.bench.session import PARTS, Session
 
@@ -46,7 +46,8 @@ def main(arguments: list[str]) -> int:
             options.page.write_text(page(found), encoding="utf-8")
         judged = verdicts(found)
         table.show_verdicts(judged)
-        return int(failed(judged) or _red(found))
+        gaps = options.check is not None and incomplete(judged)
+        return int(failed(judged) or gaps or _red(found))
     except TriviumError as error:
         err.print(f"error: {error}", style="bold red", highlight=False, soft_wrap=True)
         return error.exit_code

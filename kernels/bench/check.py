@@ -7,7 +7,7 @@ from typing import Literal
 from trivium.kernels.bench import targets
 from trivium.kernels.bench.report import Accuracy, Report, Row
 
-__all__ = ["State", "Verdict", "best", "failed", "value", "verdicts"]
+__all__ = ["State", "Verdict", "best", "failed", "incomplete", "value", "verdicts"]
 
 State = Literal["pass", "FAIL", "missing"]
 Level = Literal["must", "goal"]
@@ -26,6 +26,11 @@ class Verdict:
 def failed(found: Sequence[Verdict]) -> bool:
     """Whether any must was measured and missed."""
     return any(verdict.level == "must" and verdict.state == "FAIL" for verdict in found)
+
+
+def incomplete(found: Sequence[Verdict]) -> bool:
+    """Whether any must was not measured."""
+    return any(verdict.level == "must" and verdict.state == "missing" for verdict in found)
 
 
 def verdicts(report: Report) -> list[Verdict]:

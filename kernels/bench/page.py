@@ -12,8 +12,9 @@ __all__ = ["cells", "page"]
 
 HEAD = """# Benchmarks of the kernels
 
-Made by `python -m trivium.kernels.bench --json docs/benchmarks.json --page docs/benchmarks.md`; don't edit it.
-`python -m trivium.kernels.bench --check docs/benchmarks.json` judges the same file anywhere.
+Made from `docs/benchmarks.json` by `python -m trivium.kernels.bench` (each run below names its own command); don't
+edit it. `python -m trivium.kernels.bench --check docs/benchmarks.json` judges the same file anywhere, and fails while a
+must is missed or not measured.
 
 Medians of do_bench, random data, bf16 rows; all contestants of a shape take turns in one process on the same tensors.
 Errors are relative, against fp64: the output's, and the largest of all gradients'. A contestant whose errors leave

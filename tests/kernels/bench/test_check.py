@@ -128,6 +128,10 @@ def test_a_report_comes_back_from_its_file_and_is_judged_on_any_machine(tmp_path
         shown.read_text().splitlines()
     )
     assert "1.000 (100%) 1.10×" in shown.read_text()
+    report.write(path, whole(run([row("trivium", peer=False), row("fla-core", 3.0)])))
+    assert main(["--check", str(path)]) == 1  # nothing is missed, and not all is measured
+    assert not failed(verdicts(report.read(path)))
+    assert "missing: K4" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
