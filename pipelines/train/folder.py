@@ -14,8 +14,11 @@ import msgspec
 import trivium
 from trivium.errors import InputError, TrainError
 
+CONFIG = "config.yaml"
+TOKENIZER = "tokenizer.json"  # the copy's name in every run folder
+
 # What a run killed before its first recorded start may leave behind.
-BEFORE_START = {".lock", "plan", "config.yaml", "tokenizer.json"}
+BEFORE_START = {".lock", "plan", CONFIG, TOKENIZER}
 
 
 class RunFolder:
@@ -23,7 +26,7 @@ class RunFolder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.config = root / "config.yaml"
+        self.config = root / CONFIG
         self.metrics = root / "metrics.jsonl"
         self.skipped = root / "skipped.jsonl"
         self.checkpoints = root / "checkpoints"
@@ -58,8 +61,9 @@ class RunFolder:
     def _refuse_foreign(self) -> None:
         """A folder with files that no run wrote is left alone: a run would scatter its own among them."""
         found = {path.name for path in self.root.iterdir()}
-        if found - BEFORE_START and self.starts.name not in found:
-            first = ", ".join(sorted(found - BEFORE_START)[:3])
+        foreign = {name for name in found - BEFORE_START if not name.startswith(f".{CONFIG}.")}  # write_atomically's
+        if foreign and self.starts.name not in found:
+            first = ", ".join(sorted(foreign)[:3])
             raise InputError(
                 f"{self.root}: holds {first}, which no training run wrote; give --out a new or empty folder, or the "
                 "folder of a run to go on with"

@@ -20,6 +20,7 @@ from trivium.errors import DigestError, ShardError, UsageError
 from trivium.model.joint import JointConfig, JointModel
 from trivium.model.presets import configure
 from trivium.pipelines.train.config import Run, check_tokenizer, model_choice, tokenizer_file
+from trivium.pipelines.train.folder import TOKENIZER
 from trivium.pipelines.train.loading.assemble import Assembler
 
 
@@ -141,9 +142,12 @@ def build_model(prepared: Prepared) -> JointModel:
 
 
 def keep_tokenizer(prepared: Prepared, folder: Path) -> None:
-    """Copies the tokenizer into the run folder, so that a run can be sampled wherever it is moved."""
+    """Copies the tokenizer into the run folder, so that a run can be sampled wherever it is moved.
+
+    It gets one name there, whatever it was called and whatever kind it is: `Tokenizer.load` goes by the contents.
+    """
     if prepared.tokenizer is not None:
-        shutil.copyfile(prepared.tokenizer, folder / prepared.tokenizer.name)
+        shutil.copyfile(prepared.tokenizer, folder / TOKENIZER)
 
 
 def _device(run: Run) -> tuple[torch.device, str]:

@@ -28,6 +28,7 @@ from trivium.model.batch import Sample, collate
 from trivium.model.decode import prefill, step
 from trivium.model.joint import JointConfig, JointModel
 from trivium.pipelines.train.checkpoint import Checkpoint, CheckpointStore, verify
+from trivium.pipelines.train.folder import TOKENIZER
 from trivium.vision.preprocess import load_patches
 
 SMALL = 50_000_000  # parameters
@@ -165,11 +166,11 @@ def load_writer(path: Path, *, tokenizer: Path | None = None, device: str = "cpu
     """
     found, root = _find(path)
     config = from_mapping(found.manifest.identity["model"], JointConfig, name=str(found.folder))
-    file = tokenizer or root / "tokenizer.json"
+    file = tokenizer or root / TOKENIZER
     if not file.exists():
         others = sorted(root.glob("*.tiktoken")) + sorted(root.glob("*.model"))
         if not others:
-            raise InputError(f"{root}: holds no tokenizer.json; give the tokenizer with --tokenizer PATH")
+            raise InputError(f"{root}: holds no {TOKENIZER}; give the tokenizer with --tokenizer PATH")
         file = others[0]
     engine = Tokenizer.load(file)
     if engine.digest != found.manifest.identity["tokenizer"]:

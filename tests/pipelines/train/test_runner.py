@@ -11,10 +11,12 @@ import torch
 import yaml
 
 from trivium.errors import CheckpointError, InputError, TrainError
-from trivium.pipelines.train import board, loop
+from trivium.pipelines.train import board, loop, runner
 from trivium.pipelines.train.checkpoint import CheckpointStore, verify
+from trivium.pipelines.train.folder import RunFolder
 from trivium.pipelines.train.metrics import read_metrics
 from trivium.pipelines.train.runner import train
+from trivium.pipelines.train.sample import load_writer
 
 
 def without_time(path):
@@ -199,6 +201,23 @@ def test_a_folder_of_something_else_is_refused(built, tmp_path):
         train(built / "run.yaml", tmp_path, note=lambda _: None)
     assert (tmp_path / "metrics.jsonl").read_text() == "precious\n"
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
+
+
+def test_a_tokenizer_of_any_name_is_kept_under_one(place, copy, tmp_path, monkeypatch):
+    """A kill before the first recorded start leaves a folder that the same command takes up again."""
+    (place / "tokenizer" / "tokenizer.json").rename(place / "mine.bpe")
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "record_start", killed)
+    with pytest.raises(KeyboardInterrupt):
+        train(place / "run.yaml", tmp_path / "out", [f"tokenizer={place / 'mine.bpe'}"], note=lambda _: None)
+    (tmp_path / "out" / ".config.yaml.123").write_text("cut sh")  # of a kill while config.yaml was written
+    with RunFolder(tmp_path / "out") as folder:
+        (copy / "tokenizer.json").unlink()
+        shutil.copytree(folder.root, copy, dirs_exist_ok=True)
+    assert load_writer(copy).step > 0
 
 
 def test_without_tensorboard_it_says_so_in_one_line(tmp_path, monkeypatch):
