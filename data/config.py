@@ -82,6 +82,12 @@ def locate(path: Path, keys: Sequence[str | int], *, overrides: Sequence[str] = 
     return _where(str(path), node, places(node, keys), overrides)
 
 
+def given_by(path: Path, keys: Sequence[str | int], overrides: Sequence[str]) -> str | None:
+    """The override that gave the value at `keys` of a file that was read before; None: the file did."""
+    _, node = read_yaml(path.read_text(encoding="utf-8-sig"), str(path))
+    return _given_by(node, keys, overrides)
+
+
 @contextlib.contextmanager
 def located(path: Path, *, overrides: Sequence[str] = ()) -> Iterator[None]:
     """Adds `FILE:LINE` to a ConfigError that comes out of the block and names its keys in that file."""
@@ -94,14 +100,21 @@ def located(path: Path, *, overrides: Sequence[str] = ()) -> Iterator[None]:
 
 
 def _where(name: str, node: yaml.Node | None, keys: Sequence[str | int], overrides: Sequence[str]) -> str:
+    override = _given_by(node, keys, overrides)
+    if override is not None:
+        return f"--set {override}"
     line = line_of(node, keys)
-    where = name if line is None else f"{name}:{line}"
+    return name if line is None else f"{name}:{line}"
+
+
+def _given_by(node: yaml.Node | None, keys: Sequence[str | int], overrides: Sequence[str]) -> str | None:
     dotted = ".".join(str(key) for key in keys)
+    given = None
     for override in overrides:
         key = ".".join(map(str, places(node, override.partition("=")[0].split("."))))
         if dotted == key or dotted.startswith(key + "."):
-            where = f"--set {override}"
-    return where
+            given = override
+    return given
 
 
 def to_mapping(config: msgspec.Struct) -> dict[str, Any]:

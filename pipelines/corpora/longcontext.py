@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 import msgspec
 import numpy as np
@@ -25,9 +25,9 @@ from trivium.data.patches import PictureRules
 from trivium.data.records import Document, Lineage, Meta, Step, source_id
 from trivium.data.shards import ShardSet
 from trivium.data.stage import Content, Draft, Outcome
-from trivium.errors import InputError, ShardError
+from trivium.errors import ShardError
 from trivium.pipelines.corpora.shards import TOKENS, check_set, local_paths, open_set, set_path
-from trivium.pipelines.corpora.sources import Place, Source
+from trivium.pipelines.corpora.sources import AbsentError, Place, Source
 
 NAME, VERSION = "long_context", 1
 
@@ -51,7 +51,7 @@ class LongContext(Source, kw_only=True, tag="long_context"):
     path: str = ""
     license: str = ""  # of a row: those of its documents
     sets: tuple[PoolSet, ...]
-    rows: Annotated[int, msgspec.Meta(ge=1, le=100_000_000)]
+    rows: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)]  # 0: none, and its sets need not be there
     seed: int = 0
     row: RowRules
     tokenizer: str = ""
@@ -65,16 +65,29 @@ class LongContext(Source, kw_only=True, tag="long_context"):
         if not names or len(set(names)) < len(names):
             raise ValueError(f"sets holds the names {names}; give at least one set, and each a name of its own")
 
+    def paths(self) -> dict[tuple[str | int, ...], str]:
+        return {**{("sets", at, "path"): one.path for at, one in enumerate(self.sets)}, ("tokenizer",): self.tokenizer}
+
+    def with_paths(self, paths: Mapping[tuple[str | int, ...], str]) -> Self:
+        sets = tuple(
+            msgspec.structs.replace(one, path=paths.get(("sets", at, "path"), one.path))
+            for at, one in enumerate(self.sets)
+        )
+        return msgspec.structs.replace(self, sets=sets, tokenizer=paths.get(("tokenizer",), self.tokenizer))
+
     def reads(self, base: Path) -> tuple[Path, ...]:
         return local_paths(set_path(one.path, base) for one in self.sets)
 
     def check(self, base: Path) -> None:
-        for one in self.sets:
-            check_set(f"{self.name}/{one.name}", set_path(one.path, base))
+        if not self.rows:
+            return
+        for at, one in enumerate(self.sets):
+            check_set(f"{self.name}/{one.name}", set_path(one.path, base), ("sets", at, "path"))
         if self.tokenizer and not (base / Path(self.tokenizer).expanduser()).exists():
-            raise InputError(
+            raise AbsentError(
                 f"source {self.name!r}: no tokenizer at {base / self.tokenizer}; make one with `trivium tokenizer "
-                "train`, or leave the key out: lengths are then estimated from bytes"
+                "train`, or leave the key out: lengths are then estimated from bytes",
+                ("tokenizer",),
             )
 
     def places(self, base: Path) -> Iterator[Place]:

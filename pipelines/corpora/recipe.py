@@ -10,7 +10,7 @@ from typing import Annotated, get_args
 
 import msgspec
 
-from trivium.data.config import Strict, load_yaml, locate
+from trivium.data.config import Strict, given_by, load_yaml, locate
 from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.near import NearDedup
 from trivium.data.longcontext.clean.stage import LongClean
@@ -23,7 +23,7 @@ from trivium.errors import InputError
 from trivium.pipelines.corpora.longcontext import LongContext
 from trivium.pipelines.corpora.order import check_order
 from trivium.pipelines.corpora.shards import Shards
-from trivium.pipelines.corpora.sources import READ, HtmlFolder
+from trivium.pipelines.corpora.sources import READ, AbsentError, HtmlFolder
 from trivium.pipelines.corpora.svg import SvgDrawings, SvgFolder
 from trivium.pipelines.corpora.warc import Warc
 
@@ -35,7 +35,6 @@ ItemStage = TextStage | SvgStage | LongStage
 Shuffle = ExactDedup | NearDedup
 StageKind = ItemStage | Shuffle
 
-_SOURCE_PATH = re.compile(r"sources\.\d+\.path")
 _NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
 
 
@@ -74,6 +73,8 @@ class Recipe(Strict, kw_only=True):
                     f"sources[{index}].name: two sources are named {name!r}; ids are made from names, so each needs "
                     "its own"
                 )
+        if all(isinstance(source, LongContext) and source.rows == 0 for source in self.sources):
+            raise ValueError("sources have 0 rows in all; give at least one of them `rows: 1` or more")
         check_order(self.sources, self.stages, get_args(StageKind), get_args(SourceConfig))
         if not 0.0 <= self.error_budget <= 1.0:
             raise ValueError(f"error_budget is {self.error_budget}; give a share of all items between 0 and 1")
@@ -93,19 +94,25 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
 
     A path in the file is relative to the file, a path in `overrides` to the working directory.
     """
-    overrides = tuple(_rebased(override, path.parent) for override in overrides)
     recipe = load_yaml(path, Recipe, overrides=overrides)
+    base, sources = path.parent, []
     for index, source in enumerate(recipe.sources):
+        given = [
+            keys
+            for keys, value in source.paths().items()
+            if value and "://" not in value and given_by(path, ("sources", index, *keys), overrides) is not None
+        ]
         try:
-            source.check(path.parent)
+            source.with_paths({keys: str(_absolute(source.paths()[keys])) for keys in given}).check(base)
         except InputError as error:
-            where = locate(path, ("sources", index, "path"), overrides=overrides)
+            keys = error.keys if isinstance(error, AbsentError) else ("path",)
+            where = locate(path, ("sources", index, *keys), overrides=overrides)
             raise InputError(f"{where}: {error}") from None
-    return recipe
+        # Kept as a relative path: a recipe's digest must not hang on where the checkout lies.
+        relative = {keys: os.path.relpath(_absolute(source.paths()[keys]), base) for keys in given}
+        sources.append(source.with_paths(relative))
+    return msgspec.structs.replace(recipe, sources=tuple(sources))
 
 
-def _rebased(override: str, base: Path) -> str:
-    key, sign, value = override.partition("=")
-    if not sign or not _SOURCE_PATH.fullmatch(key):
-        return override
-    return f"{key}={os.path.relpath(Path(value).expanduser(), base)}"
+def _absolute(path: str) -> Path:
+    return Path(path).expanduser().absolute()

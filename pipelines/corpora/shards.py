@@ -13,8 +13,8 @@ import msgspec
 from trivium.data.records import Step
 from trivium.data.shards import ShardSet, read_manifest
 from trivium.data.stage import Content, Draft, Drop, Outcome, touched
-from trivium.errors import InputError, ShardError
-from trivium.pipelines.corpora.sources import Place, Source
+from trivium.errors import ShardError
+from trivium.pipelines.corpora.sources import AbsentError, Place, Source
 
 TOKENS = "tokens"
 _OPEN = 8  # sets that a worker keeps open
@@ -30,12 +30,13 @@ def local_paths(paths: Iterable[str]) -> tuple[Path, ...]:
     return tuple(Path(path) for path in paths if "://" not in path)
 
 
-def check_set(source: str, path: str) -> None:
-    """Raises InputError when no set lies there."""
+def check_set(source: str, path: str, keys: tuple[str | int, ...] = ("path",)) -> None:
+    """Raises AbsentError with `keys` when no set lies there."""
     if "://" not in path and not Path(path, "manifest.json").is_file():
-        raise InputError(
+        raise AbsentError(
             f"source {source!r}: {path} holds no shard set (no manifest.json); build it with `trivium build RECIPE "
-            f"--out {path}`, or mend `path` in the recipe"
+            f"--out {path}`, or mend `path` in the recipe",
+            keys,
         )
 
 

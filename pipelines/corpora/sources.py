@@ -5,9 +5,9 @@ bytes inside a worker. Only places travel through Beam's shuffle, never bytes.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import msgspec
 
@@ -27,6 +27,14 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     offset: int = -1  # -1: the whole file
 
 
+class AbsentError(InputError):
+    """An input is not there; `keys` lead from the source to the path that names it."""
+
+    def __init__(self, message: str, keys: tuple[str | int, ...]) -> None:
+        super().__init__(message)
+        self.keys = keys
+
+
 class Source(Strict, kw_only=True, tag_field="kind"):
     """Fields and behaviour that every source has; a kind adds its own fields, `GIVES`, `places` and `read`.
 
@@ -40,6 +48,14 @@ class Source(Strict, kw_only=True, tag_field="kind"):
     license: str
     language: str = ""
     inputs: str = ""
+
+    def paths(self) -> dict[tuple[str | int, ...], str]:
+        """Every path or address that the source names, by the keys that lead to it."""
+        return {("path",): self.path}
+
+    def with_paths(self, paths: Mapping[tuple[str | int, ...], str]) -> Self:
+        """The same source with some of `paths()` replaced."""
+        return msgspec.structs.replace(self, path=paths.get(("path",), self.path))
 
     def root(self, base: Path) -> Path:
         return (base / Path(self.path).expanduser()).absolute()

@@ -5,11 +5,11 @@ from typing import get_args
 
 import pytest
 
-from trivium.data.config import dump_yaml
+from trivium.data.config import dump_yaml, load_yaml
 from trivium.data.stage import Content
 from trivium.errors import ConfigError, InputError
 from trivium.pipelines.corpora.driver import cut
-from trivium.pipelines.corpora.recipe import SourceConfig, StageKind, load_recipe
+from trivium.pipelines.corpora.recipe import Recipe, SourceConfig, StageKind, load_recipe
 
 ROOT = Path(__file__).parents[3]
 RECIPE = ROOT / "recipes/corpora/web-docs.yaml"
@@ -121,8 +121,43 @@ def test_paths_are_relative_to_the_recipe_and_overrides_to_the_working_directory
     monkeypatch.chdir(tmp_path)
     recipe = load_recipe(RECIPE, ("sources.0.path=pages",))
     assert recipe.sources[0].root(RECIPE.parent).resolve() == tmp_path / "pages"
-    with pytest.raises(InputError, match="trivium inputs fetch"):
-        load_recipe(RECIPE, ("sources.0.path=elsewhere",))
+    for wrong in ("elsewhere", "../../x"):
+        with pytest.raises(InputError, match="trivium inputs fetch") as caught:
+            load_recipe(RECIPE, (f"sources.0.path={wrong}",))
+        absent = (tmp_path / wrong).resolve()
+        assert str(caught.value).startswith(f"--set sources.0.path={wrong}: source 'python-docs': {absent} does not")
+
+
+LONG = ROOT / "recipes/corpora/long-context.yaml"
+
+
+@pytest.mark.parametrize("key", ["sources.0.sets.0.path", "sources.joined-64k.sets.web-docs.path"])
+def test_nested_paths_of_overrides_are_relative_to_the_working_directory_too(tmp_path, monkeypatch, key):
+    for name in ("web", "icons", "drawings"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    off = "sources.joined-1m.rows=0"
+    others = ("sources.0.sets.1.path=icons", "sources.0.sets.2.path=s3://bucket/drawings")
+    source = load_recipe(LONG, (off, f"{key}=web", *others)).sources[0]
+    assert [path.resolve() for path in source.reads(LONG.parent)] == [tmp_path / "web", tmp_path / "icons"]
+    assert source.sets[2].path == "s3://bucket/drawings"
+    assert not Path(source.sets[0].path).is_absolute()  # the recipe's digest is the same in every checkout
+    whole = "[{name: a, path: web}, {name: b, path: icons}]"
+    source = load_recipe(LONG, (off, f"sources.0.sets={whole}")).sources[0]
+    assert [path.resolve() for path in source.reads(LONG.parent)] == [tmp_path / "web", tmp_path / "icons"]
+    with pytest.raises(InputError) as caught:
+        load_recipe(LONG, (off, f"{key}=../nowhere"))
+    absent = tmp_path / "../nowhere"
+    assert str(caught.value).startswith(f"--set {key}=../nowhere: source 'joined-64k/web-docs': {absent} holds no")
+
+
+def test_a_source_of_long_rows_can_be_switched_off_but_not_all(tmp_path):
+    with pytest.raises(ConfigError, match="sources have 0 rows in all; give at least one of them"):
+        load_recipe(LONG, ("sources.0.rows=0", "sources.1.rows=0"))
+    off = load_yaml(LONG, Recipe, overrides=("sources.1.rows=0",)).sources[1]
+    assert list(off.places(tmp_path)) == []
+    off.check(tmp_path)  # its sets need not be there
 
 
 def test_a_kind_that_comes_again_has_a_name_of_its_own():
