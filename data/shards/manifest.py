@@ -198,7 +198,8 @@ def read_manifest(folder: Place) -> tuple[Manifest, str]:
         if isinstance(path, Path) and path.exists():
             raise
         raise ShardError(
-            f"{folder}: no {names.MANIFEST}; either this is no shard set, or its build did not finish: run it again"
+            f"{folder}: no {names.MANIFEST}; either this is no shard set, or its build did not finish, or the file was "
+            "lost: build the set again, or copy the file again"
         ) from None
     manifest = parse(payload, Manifest, path, MANIFEST_FORMAT, MANIFEST_VERSION)
     for info in manifest.shards:

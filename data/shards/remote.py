@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, BinaryIO, TypeVar
 
+from trivium.data.shards import names
 from trivium.data.shards.address import Address
 from trivium.data.shards.shelf import Shelf
 from trivium.errors import MissingDependencyError, ShardError, StorageError
@@ -127,8 +128,9 @@ def listing(address: Address) -> dict[str, int] | None:
     return _patiently(address, ask)
 
 
-def files_below(address: Address, name: str) -> list[Address]:
-    """The folders at or below `address` that hold a file `name`, sorted; where storage can't list, itself at most."""
+def sets_below(address: Address) -> list[Address]:
+    """The folders at or below `address` that hold a manifest, or shards without one, sorted; where storage can't list,
+    itself at most."""
     if address.scheme in ("http", "https"):
         return [address]
 
@@ -138,12 +140,16 @@ def files_below(address: Address, name: str) -> list[Address]:
             found = _call(fs, "find", address.patience.seconds, address.url)
         except FileNotFoundError:
             return []
-        return sorted(fs.unstrip_protocol(one) for one in found if one.rpartition("/")[2] == name)
+        folders = {one.rpartition("/")[0] for one in found if one.rpartition("/")[2] == names.MANIFEST}
+        for one in found:
+            way, _, tar = one.rpartition("/")
+            above, _, last = way.rpartition("/")
+            if last == names.SHARDS and names.SHARD.fullmatch(tar):
+                folders.add(above)
+        return sorted(fs.unstrip_protocol(one) for one in folders)
 
     urls = _patiently(address, ask)
-    return [
-        Address(f"{address.scheme}://{url.partition('://')[2].lstrip('/')}", address.patience).parent for url in urls
-    ]
+    return [Address(f"{address.scheme}://{url.partition('://')[2].strip('/')}", address.patience) for url in urls]
 
 
 def at_once(ask: Callable[[S], T], items: Sequence[S]) -> list[T]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from trivium.data.shards import names
 from trivium.data.shards.address import Address, Place
 from trivium.errors import InputError, ShardError, StorageError
 
@@ -147,21 +148,34 @@ def sizes_in(folder: Place) -> dict[str, int] | None:
         return {}
 
 
-def folders_with(folder: Place, name: str) -> list[Place]:
-    """`folder` when it holds a file `name`, else the folders below it that do, sorted. Raises InputError for none."""
+def set_folders(folder: Place) -> list[Place]:
+    """`folder` when it is a set, else the sets below it, sorted; those that lost their manifest and still hold shards
+    too, since who reads them must say so. Raises InputError for none."""
+    name = names.MANIFEST
     if isinstance(folder, Address):
         from trivium.data.shards import remote
 
-        found: list[Place] = [*remote.files_below(folder, name)]
+        found: list[Place] = [*remote.sets_below(folder)]
     elif not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give a shard set or a folder of sets")
     else:
-        found = [folder] if (folder / name).is_file() else [*sorted(path.parent for path in folder.rglob(name))]
+        found = [folder] if (folder / name).is_file() else [*_sets_below(folder)]
     if folder in found:
         found = [folder]
     if not found:
         raise InputError(f"{folder}: no {name} here or below; a build that did not finish has none")
     return found
+
+
+def _sets_below(folder: Path) -> list[Path]:
+    """Folders with a manifest, or with shards and none; what a job keeps in hidden folders is no set yet."""
+    lost = {
+        path.parent
+        for path in [folder / names.SHARDS, *folder.rglob(names.SHARDS)]
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and any(names.SHARD.fullmatch(tar.name) for tar in path.glob("*.tar"))
+    }
+    return sorted(lost | {path.parent for path in folder.rglob(names.MANIFEST)})
 
 
 def _ends_early(path: Place, end: int, missing: int) -> ShardError:

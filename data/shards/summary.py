@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from trivium.data.shards import names
 from trivium.data.shards.address import Place, place
 from trivium.data.shards.manifest import Manifest, Sums, read_manifest
 from trivium.data.shards.reader import length_faults
-from trivium.data.shards.storage import folders_with
+from trivium.data.shards.storage import set_folders
 from trivium.errors import ShardError, StorageError
 
 
@@ -56,10 +55,13 @@ def read_heads(paths: Sequence[Path | str | Place]) -> tuple[list[Head], dict[st
 
 
 def find_sets(paths: Sequence[Path | str | Place]) -> list[Place]:
-    """The shard sets at or below the given places, sorted. Raises InputError when there is none below one of them."""
+    """The shard sets at or below the given places, sorted, and those that lost their manifest.
+
+    Raises InputError when there is none below one of them.
+    """
     found: list[Place] = []
     for path in paths:
-        found += [folder for folder in folders_with(place(path), names.MANIFEST) if folder not in found]
+        found += [folder for folder in set_folders(place(path)) if folder not in found]
     return found
 
 

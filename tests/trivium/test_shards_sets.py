@@ -95,6 +95,20 @@ def test_one_damaged_manifest_does_not_hide_the_other_sets(sets):
     assert facts("shards", "stat", sets, code=1)["damaged"][0]["path"].endswith("plants")
 
 
+def test_a_set_that_lost_its_manifest_is_named(sets, tmp_path):
+    (sets / "plants" / "manifest.json").unlink()
+    (sets / ".build" / "shards").mkdir(parents=True)
+    (sets / ".build" / "shards" / "a-all-00000.tar").write_bytes(b"")  # a job's own, no set yet
+    looks = (("ls",), ("stat",), ("sample",), ("index",), ("gallery", "--out", tmp_path / "p.html"), ("grep", "page"))
+    for name, *options in looks:
+        done = run("shards", name, *options, sets, code=1)
+        assert f"damaged: {sets / 'plants'}: no manifest.json" in done.stderr, name
+        assert len(told(done)) == 1, name
+    assert "stones" in run("shards", "ls", sets, code=1).stdout
+    done = facts("shards", "verify", sets, code=1)
+    assert [(one["path"][-6:], one["ok"]) for one in done] == [("plants", False), ("stones", True)]
+
+
 @pytest.fixture
 def harmed(sets, damage):
     """A third set, sound; in `plants` one tar is cut and one index is garbage of the same length, in `stones` one

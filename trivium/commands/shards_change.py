@@ -20,16 +20,20 @@ def verify(
     """Reads every byte; exits 1 and names each fault when something is wrong."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-    from trivium.data.shards import names, place
+    from trivium.data.shards import Place, place
     from trivium.data.shards.summary import find_sets
     from trivium.data.shards.verify import verify as prove
+    from trivium.errors import InputError
 
-    targets = []
+    targets: list[Place] = []
     for path in map(place, paths):
-        local = isinstance(path, Path)
-        nested = isinstance(path, Path) and not (path / names.MANIFEST).exists() and any(path.rglob(names.MANIFEST))
-        listed = not local and not path.name.endswith(".tar")
-        targets += find_sets([path]) if nested or listed else [path]
+        single = path.name.endswith(".tar") or (isinstance(path, Path) and not path.is_dir())
+        try:
+            targets += [path] if single else find_sets([path])
+        except InputError:
+            if not isinstance(path, Path):
+                raise
+            targets.append(path)  # loose tars, as likely as not
     reports = []
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=err, transient=True) as bar:
