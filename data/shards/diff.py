@@ -142,13 +142,7 @@ def _changes(
 
 
 def _rejected(shards: ShardSet, tell: Faults) -> dict[str, Drop]:
-    found = {}
-    try:
-        for drop in shards.rejects():
-            found[drop.source_id] = drop
-    except ShardError as error:
-        tell(str(error))
-    return found
+    return {drop.source_id: drop for drop in shards.rejects(tell)}
 
 
 def _manifest_keys(a: Manifest, b: Manifest) -> list[str]:

@@ -36,6 +36,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 D = TypeVar("D", bound=Drop)
 REJECTS_LIMIT = 2 << 30  # bytes of one file of rejects
+MOST_LINES = 20  # damaged lines of one file of rejects that are named
 
 
 class ShardSet:
@@ -176,10 +177,10 @@ class ShardSet:
         what = f"begins {len(set(found))} ids: give more characters" if found else "is no id or source_id here"
         raise ShardError(f"{self.folder}: {key!r} {what}; `trivium shards ls --records {self.folder}` lists them")
 
-    def rejects(self) -> Iterator[Drop]:
-        """What the build refused, with reasons."""
+    def rejects(self, tell: Callable[[str], None] | None = None) -> Iterator[Drop]:
+        """What the build refused, with reasons; damage is told, or raised when there is nobody to tell."""
         for name in sorted(self.manifest.reject_files):
-            yield from parse_rejects(self.folder / names.REJECTS / name)
+            yield from parse_rejects(self.folder / names.REJECTS / name, tell=tell)
 
     def where(self, record: int) -> str:
         """Tar and id of a record, for messages."""
@@ -285,10 +286,30 @@ def read_rejects(folder: Place, name: str | None = None) -> Iterator[Drop]:
         yield from parse_rejects(folder / names.REJECTS / held)
 
 
-def parse_rejects(path: Place, kind: type[D] = Drop) -> Iterator[D]:  # type: ignore[assignment]
-    """The drops of one file. Raises ShardError naming file and line."""
-    for number, line in enumerate(read_file(path, REJECTS_LIMIT).splitlines(), 1):
+def parse_rejects(
+    path: Place,
+    kind: type[D] = Drop,  # type: ignore[assignment]
+    tell: Callable[[str], None] | None = None,
+) -> Iterator[D]:
+    """The drops of one file. Damage is told by file and line and passed over, or raised as a ShardError when there is
+    nobody to tell; of one file MOST_LINES are told one by one."""
+    try:
+        lines = read_file(path, REJECTS_LIMIT).splitlines()
+    except ShardError as error:
+        if tell is None:
+            raise
+        tell(str(error))
+        return
+    bad = 0
+    for number, line in enumerate(lines, 1):
         try:
             yield msgspec.json.decode(line, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ShardError(f"{path}:{number}: no reject record ({error}); build the set again") from None
+            fault = f"{path}:{number}: no reject record ({error}); build the set again"
+            if tell is None:
+                raise ShardError(fault) from None
+            bad += 1
+            if bad <= MOST_LINES:
+                tell(fault)
+    if tell is not None and bad > MOST_LINES:
+        tell(f"{path}: {bad - MOST_LINES:,} more of its {len(lines):,} lines are no reject records")

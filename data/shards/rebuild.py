@@ -12,9 +12,10 @@ from trivium.data.patches import PictureRules
 from trivium.data.shards.address import Place, place
 from trivium.data.shards.index import Index, encode, index_path, read_raw
 from trivium.data.shards.manifest import ShardInfo, read_manifest
-from trivium.data.shards.names import SHARDS
+from trivium.data.shards.names import REJECTS, SHARDS
+from trivium.data.shards.reader import REJECTS_LIMIT, parse_rejects
 from trivium.data.shards.scan import Scanned, Tape, scan
-from trivium.data.shards.storage import write_whole
+from trivium.data.shards.storage import read_file, write_whole
 from trivium.data.shards.summary import Head
 from trivium.data.video.plan import media_cost
 from trivium.errors import ShardError, UsageError
@@ -73,6 +74,24 @@ def damaged_indexes(head: Head) -> list[str]:
                 read_raw(head.folder, info)
             except ShardError as error:
                 found.append(str(error))
+    return found
+
+
+def damaged_rejects(head: Head) -> list[str]:
+    """What of a local set's rejects is not what its manifest names: the lines that can't be read, else the file."""
+    found: list[str] = []
+    for name, file in sorted(head.manifest.reject_files.items()) if isinstance(head.folder, Path) else ():
+        path, before = head.folder / REJECTS / name, len(found)
+        try:
+            digest = hashlib.sha256(read_file(path, REJECTS_LIMIT)).hexdigest()
+        except ShardError as error:
+            found.append(str(error))
+            continue
+        if digest != file.sha256:
+            for _ in parse_rejects(path, tell=found.append):
+                pass
+            if len(found) == before:
+                found.append(f"{path}: not what the manifest names; the file was changed: copy it again")
     return found
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from trivium.data.shards import names
 from trivium.data.shards.reader import ShardSet, parse_rejects
-from trivium.data.shards.sound import Tell, each_document
+from trivium.data.shards.sound import Tell, each_document, refuse
 from trivium.data.stage import Drop
-from trivium.errors import ShardError
 
 STAGE = "takedown"
 
@@ -39,11 +38,11 @@ def fits(pattern: str, texts: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(text, pattern) for text in texts)
 
 
-def taken_down(shards: ShardSet) -> Iterator[Gone]:
-    """The records that were taken out of a set, as noted. Raises ShardError."""
+def taken_down(shards: ShardSet, tell: Tell = refuse) -> Iterator[Gone]:
+    """The records that were taken out of a set, as noted; damaged lines are told."""
     for name in sorted(shards.manifest.reject_files):
         if name.startswith(f"{STAGE}-"):
-            yield from parse_rejects(shards.folder / names.REJECTS / name, Gone)
+            yield from parse_rejects(shards.folder / names.REJECTS / name, Gone, tell)
 
 
 def beside(folder: Path) -> list[Path]:
@@ -72,8 +71,5 @@ def _all(sets: Sequence[ShardSet], tell: Tell) -> Iterator[Kin]:
         for _, document in each_document(shards, tell):
             meta = document.meta
             yield Kin((document.id, meta.source_id), (meta.source, meta.address), meta.lineage.parents)
-        try:
-            for gone in taken_down(shards):
-                yield Kin((gone.id, gone.source_id) if gone.id else (gone.source_id,), (gone.source, gone.address))
-        except ShardError as error:
-            tell(str(error))
+        for gone in taken_down(shards, tell):
+            yield Kin((gone.id, gone.source_id) if gone.id else (gone.source_id,), (gone.source, gone.address))

@@ -215,7 +215,7 @@ def _check_files(folder: Place, manifest: Manifest, report: Report) -> None:
             digest = hashlib.sha256(read_file(path, REJECTS_LIMIT)).hexdigest()
             if digest != file.sha256:
                 report.problems.append(f"{path}: sha256 {digest[:16]}…, the manifest says {file.sha256[:16]}…")
-            rejects += sum(1 for _ in parse_rejects(path))
+            rejects += sum(1 for _ in parse_rejects(path, tell=report.problems.append))
         except ShardError as error:
             report.problems.append(str(error))
     if rejects != manifest.rejects:

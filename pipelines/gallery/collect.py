@@ -103,13 +103,18 @@ class _Refusals:
 
 def _refusals(shards: ShardSet, faults: list[dict[str, str]]) -> _Refusals:
     found = _Refusals()
+    place = str(shards.folder / names.REJECTS)
+
+    def tell(fault: str) -> None:
+        faults.append({"path": place, "reason": fault})
+
     try:
-        for drop in shards.rejects():  # what was read before a damaged line stays
+        for drop in shards.rejects(tell):
             found.counts[drop.stage, drop.reason] += 1
             if len(found.drops) < MOST_DROPS:
                 found.drops.append(drop)
-    except (ShardError, StorageError) as error:
-        faults.append({"path": str(shards.folder / names.REJECTS), "reason": str(error)})
+    except StorageError as error:
+        tell(str(error))
     return found
 
 

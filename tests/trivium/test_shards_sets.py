@@ -215,16 +215,41 @@ def test_what_was_taken_down_is_said_with_day_and_reason(sets):
     assert "--among" in hint
 
 
-def test_stat_reads_no_index(sets, damage):
+def test_stat_counts_by_no_index_and_ends_as_ls(sets, damage):
     for path in sets.rglob("*.idx.json"):
         path.write_bytes(b"")
-    shown = facts("shards", "stat", sets / "plants")["sets"][0]
+    shown = facts("shards", "stat", sets / "plants", code=1)["sets"][0]
+    assert shown["faults"] == facts("shards", "ls", sets / "plants", code=1)[0]["faults"]
+    assert not facts("shards", "stat", sets / "plants", "--quick")["sets"][0]["faults"]
     assert shown["licences"] == {
         "GPL-3.0": {"records": 15, "tokens": 0, "patches": 0},
         "MIT": {"records": 15, "tokens": 0, "patches": 0},
     }
     assert sum(shown["histogram"]["records"]) == 30
-    assert "2,048" in run("shards", "stat", sets / "plants").stdout
+    assert "2,048" in run("shards", "stat", sets / "plants", code=1).stdout
+
+
+def test_a_bad_line_of_rejects_costs_itself_alone(sets, tmp_path):
+    base = Manifest(corpus="reeds", domain="d", recipe="0" * 64)
+    keys = [letter * 26 for letter in "mnpq"]
+    drops = [Drop(source_id=key, source="s", address=key, stage="filter", reason="short") for key in keys]
+    folder = sets / "reeds"
+    write_set(folder, [make("reeds", 1)], base, rejects={"a": drops[:3], "b": drops[:1], "c": drops[3:]})
+    lines = (folder / "rejects" / "a.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "rejects" / "a.jsonl").write_bytes(lines[0] + b"{\n" + lines[2])
+    (folder / "rejects" / "b.jsonl").unlink()
+    bad = [
+        f"damaged: {folder}/rejects/a.jsonl:2: no reject record",
+        f"damaged: {folder}/rejects/b.jsonl: can't be read",
+    ]
+    for key in (keys[0], keys[2], keys[3]):
+        shown = run("shards", "show", folder, key, code=1)
+        assert "filter" in shown.stdout
+        assert [line.startswith(start) for line, start in zip(told(shown), bad, strict=True)] == [True, True]
+    for name, *options in (("ls",), ("stat",), ("gallery", "--out", tmp_path / "page.html")):
+        listed = told(run("shards", name, folder, *options, code=1))
+        assert [line.startswith(start) for line, start in zip(listed, bad, strict=True)] == [True, True]
+    assert facts("shards", "gallery", folder, "--out", tmp_path / "page.html", code=1)["rejects"] == 3
 
 
 def test_show_searches_all_sets_below_a_folder(sets):

@@ -28,16 +28,15 @@ def ls(
     paths: Paths,
     records: Annotated[bool, typer.Option("--records", help="List the records, not the sets.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Records to list a set.")] = 50,
-    quick: Annotated[bool, typer.Option("--quick", help="Do not prove the indexes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Do not prove indexes and rejects.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Lists the sets below PATH, or their records; exits 1 and names what is damaged, after all that is sound."""
     from trivium.commands import shards_view as view
-    from trivium.data.shards.rebuild import damaged_indexes
     from trivium.data.shards.summary import read_heads, summarize
 
     heads, damaged = read_heads(paths)
-    faults = {head.folder: [*head.faults.values(), *([] if quick else damaged_indexes(head))] for head in heads}
+    faults = {head.folder: _faults(head, quick) for head in heads}
     if records:
         rows = [row for head in heads for row in _rows(head, limit, faults[head.folder])]
         if as_json:
@@ -51,6 +50,13 @@ def ls(
         else:
             out.print(view.sets_table(facts))
     complain([*damaged.values(), *dict.fromkeys(fault for some in faults.values() for fault in some)])
+
+
+def _faults(head: "Head", quick: bool) -> list[str]:
+    """What is damaged of a set; unless `quick`, its indexes and rejects are proven too where they lie locally."""
+    from trivium.data.shards.rebuild import damaged_indexes, damaged_rejects
+
+    return [*head.faults.values(), *([] if quick else [*damaged_indexes(head), *damaged_rejects(head)])]
 
 
 def _rows(head: "Head", limit: int, faults: list[str]) -> list[dict[str, Any]]:
@@ -72,15 +78,19 @@ def _rows(head: "Head", limit: int, faults: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def stat(paths: Paths, as_json: AsJson = False) -> None:
-    """Counts by corpus, bucket, licence and language with histograms, from manifests alone."""
+def stat(
+    paths: Paths,
+    quick: Annotated[bool, typer.Option("--quick", help="Do not prove indexes and rejects.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Counts by corpus, bucket, licence and language with histograms, from manifests alone; exits as `ls`."""
     import msgspec
 
     from trivium.commands import shards_view as view
     from trivium.data.shards.summary import by_corpus, read_heads, summarize
 
     heads, damaged = read_heads(paths)
-    facts = [{**summarize(head), "faults": list(head.faults.values())} for head in heads]
+    facts = [{**summarize(head), "faults": _faults(head, quick)} for head in heads]
     keys = ("records", "tokens", "patches", "images", "bytes", "rejects")
     total = {name: sum(one[name] for one in facts) for name in keys}
     if as_json:
@@ -96,7 +106,7 @@ def stat(paths: Paths, as_json: AsJson = False) -> None:
             out.print(view.sets_table(facts))
             rows = [[corpus, *sums.values()] for corpus, sums in by_corpus(heads).items()]
             out.print(view.table("", ["corpus", "records", "tokens", "patches"], rows))
-    complain([*damaged.values(), *(fault for head in heads for fault in head.faults.values())])
+    complain([*damaged.values(), *(fault for one in facts for fault in one["faults"])])
 
 
 def gallery(

@@ -104,13 +104,9 @@ def _find(sets: "list[ShardSet]", key: str, path: str, tell: "Faults") -> "tuple
 def _lost(shards: "ShardSet", key: str, tell: "Faults") -> "Iterator[Drop]":
     """What was taken down or refused under a key that begins so."""
     from trivium.data.shards.relatives import STAGE, taken_down
-    from trivium.errors import ShardError
 
-    try:
-        yield from (gone for gone in taken_down(shards) if gone.id.startswith(key) or gone.source_id.startswith(key))
-        yield from (drop for drop in shards.rejects() if drop.source_id.startswith(key) and drop.stage != STAGE)
-    except ShardError as error:
-        tell(str(error))
+    yield from (gone for gone in taken_down(shards, tell) if gone.id.startswith(key) or gone.source_id.startswith(key))
+    yield from (drop for drop in shards.rejects(tell) if drop.source_id.startswith(key) and drop.stage != STAGE)
 
 
 def _show_lost(drop: "Drop", as_json: bool) -> None:
