@@ -6,6 +6,7 @@ with one key of that mapping at a time.
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
 _VALUE = re.compile(r"Invalid (?:enum )?value '?(?P<name>.*?)'?$")
 _OWN = re.compile(r"(?P<path>[a-z_]\w*(?:\.[^\s.:;,\[\]]+|\[\d+\])*)(?P<end>: |[ ,;])")  # how our own messages begin
+_SUFFIXED = re.compile(r"(?P<number>[0-9]{1,6}(?:\.[0-9]{1,12})?) ?(?P<unit>[KkMGT])")
 _FOUND_LENGTH = 80  # characters of a wrong value that a message repeats
 
 
@@ -39,7 +41,24 @@ def explain(message: str, raw: Any, kind: Any) -> tuple[list[str | int], str]:
     if isinstance(found, dict | list) or "missing" in what:
         return keys, _plain(what)
     shown = repr(found)
-    return keys, f"{_plain(what)}, found {shown if len(shown) <= _FOUND_LENGTH else shown[:_FOUND_LENGTH] + '…'}"
+    shown = shown if len(shown) <= _FOUND_LENGTH else shown[:_FOUND_LENGTH] + "…"
+    return keys, f"{_plain(what)}, found {shown}" + (_written_out(found) if "xpected `int" in what else "")
+
+
+def _written_out(found: Any) -> str:
+    """How to write `16M` or `13e9` where an integer is wanted.
+
+    Hinted and not accepted: 8K of tokens are 8,000 to some and a context of 8,192 to others.
+    """
+    if isinstance(found, float):
+        return f"; write {int(found):_}" if found.is_integer() and abs(found) < 1e18 else ""
+    match = _SUFFIXED.fullmatch(found) if isinstance(found, str) else None
+    if match is None:
+        return ""
+    power = 1 + "KMGT".index(match["unit"].upper())
+    decimal, binary = (Decimal(match["number"]) * base**power for base in (1000, 1024))
+    hints = [f"{int(size):_}" for size in (decimal, binary) if size == int(size)]
+    return f"; write {' or '.join(hints)}" if hints else ""
 
 
 def pointed_at(what: str, keys: list[str | int], raw: Any, kind: Any) -> tuple[list[str | int], list[str | int], str]:

@@ -141,9 +141,13 @@ def test_check_takes_overrides_and_refuses_what_can_not_run(folder: Path) -> Non
     result = _run("check", folder / "s.yaml", "--corpora", folder, "--set", "stages.0.context=4096")
     assert isinstance(result.exception, ConfigError)
     result = _run("check", folder / "s.yaml", "--corpora", folder, "--set", "corpora.svg.max_epochs=0.5")
-    assert result.exit_code == 2
-    assert "falls short" in result.stderr
-    assert "corpora.svg: the stages (a, b) read its documents of bucket 256" in result.stderr.replace("\n", " ")
+    shown = " ".join(result.stdout.split())
+    assert result.exit_code == 1  # what was to be found out, not wrong usage
+    assert "falls short: corpora.svg: the stages (a, b) read its documents of bucket 256" in shown
+    assert "fill: of rows with tokens" in shown  # the tables' legend goes where the tables go
+    alone = _run("check", folder / "s.yaml").exception
+    assert isinstance(alone, UsageError)
+    assert f"`trivium curriculum show {folder / 's.yaml'}` checks the schedule alone" in str(alone)
 
 
 def test_show_prints_a_schedule_that_reads_back(folder: Path, tmp_path: Path) -> None:
@@ -229,12 +233,13 @@ def test_check_says_on_eighty_columns_what_vision_does(monkeypatch: pytest.Monke
     k3 = load_yaml(ROOT / "recipes/curricula/k3.yaml", Schedule, overrides=["window=256"])
     plan = Plan.open(k3, assumed_corpora(ROOT / "recipes/curricula/k3.assumed.yaml", k3))
     print_report(report(plan, pieces=1000))
-    shown, said = capsys.readouterr()
+    shown, warned = capsys.readouterr()
+    assert warned == ""
     assert "…" not in shown
     assert max(map(len, shown.splitlines())) <= 80
     assert "45.0% → 40.0%" in shown
     assert "on paper" in shown
-    said = " ".join(said.split())
+    said = " ".join(shown.split())
     assert "vision: 0.1 of the tokens shall be picture tokens, so shares move: captions, interleaved" in said
     assert "nothing is held out of them" in said
 
@@ -252,9 +257,16 @@ def test_show_says_what_follows_from_the_schedule_alone_and_from_corpora(folder:
 def test_diff_names_the_step_from_which_it_holds(folder: Path, tmp_path: Path) -> None:
     text = (folder / "s.yaml").read_text()
     (tmp_path / "b.yaml").write_text(text.replace("seed: 3", "seed: 4"))
-    found = json.loads(_run("diff", folder / "s.yaml", tmp_path / "b.yaml", "--json").stdout)["differences"]
+    done = _run("diff", folder / "s.yaml", tmp_path / "b.yaml", "--json")
+    assert done.exit_code == 1
+    found = json.loads(done.stdout)["differences"]
     assert found == [{"key": "seed", "step": 0, "was": 3, "now": 4, "decides": "rows"}]
     assert "seed" in _run("diff", folder / "s.yaml", tmp_path / "b.yaml").stdout
-    assert "the same" in _run("diff", folder / "s.yaml", folder / "s.yaml").stdout
+    same = _run("diff", folder / "s.yaml", folder / "s.yaml")
+    assert same.exit_code == 0
+    assert "the same" in same.stdout
+    (tmp_path / "lr.yaml").write_text(text.replace("peak: 0.01", "peak: 0.02"))
+    assert _run("diff", folder / "s.yaml", tmp_path / "lr.yaml").exit_code == 1
+    assert _run("diff", folder / "s.yaml", tmp_path / "lr.yaml", "--step", 3).exit_code == 0  # the run may go on
     late = _run("diff", folder / "s.yaml", tmp_path / "b.yaml", "--step", 3)
     assert isinstance(late.exception, ConfigError)

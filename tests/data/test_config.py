@@ -88,6 +88,25 @@ def test_a_wrong_value_is_named_with_its_place(text: str, message: str) -> None:
     assert wrong(text).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("value", "end"),
+    [
+        ("16M", "expected `int`, got `str`, found '16M'; write 16_000_000 or 16_777_216"),
+        ("1.5 K", "found '1.5 K'; write 1_500 or 1_536"),
+        ("0.1k", "found '0.1k'; write 100"),  # 102.4 is no integer
+        ("1.0001K", "found '1.0001K'"),
+        ("2t", "found '2t'"),
+        ("13e9", "expected `int`, got `float`, found 13000000000.0; write 13_000_000_000"),
+        ("1.5", "got `float`, found 1.5"),
+    ],
+)
+def test_an_integer_in_short_is_refused_with_its_digits(value: str, end: str) -> None:
+    said = wrong(f"steps: {value}")
+    assert said.endswith(end)
+    if "; write " in end:
+        assert parse_yaml(f"steps: {end.split('write ')[1].split(' or ')[0]}", Job, name="job.yaml").steps >= 100
+
+
 def test_the_nearest_name_is_of_the_struct_at_that_path() -> None:
     # `window` is a key of Shuffle only, `language` of Keep only: neither is offered for the other.
     assert wrong("stages:\n- {kind: keep, language: de, windows: 3}\n") == (

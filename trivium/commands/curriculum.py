@@ -49,8 +49,10 @@ def check(
 ) -> None:
     """Proves that the corpora can feed SCHEDULE: tokens, epochs by corpus and bucket, row fill, steps, shortfalls.
 
-    Exit codes: 0 it can run (warnings may stand), 1 sets that may not be mixed or whose indexes are damaged (the tars
-    are read by `trivium shards verify`), 2 a wrong schedule or corpora that fall short.
+    Without corpora, `trivium curriculum show SCHEDULE` checks what the schedule alone can say.
+
+    Exit codes: 0 it can run (warnings may stand), 1 corpora that fall short, that may not be mixed or whose indexes are
+    damaged (the tars are read by `trivium shards verify`), 2 a wrong schedule or wrong usage.
     """
     from trivium.console import emit_json
     from trivium.curriculum.report import report
@@ -64,7 +66,7 @@ def check(
 
         curriculum_tables.print_report(facts)
     if facts.shortfalls:
-        raise typer.Exit(2)
+        raise typer.Exit(1)
 
 
 @group.command()
@@ -183,7 +185,8 @@ def diff(
     A run may go on whatever else differs as long as no `rows` differ behind its step: a new learning rate holds from
     there on, limits are judged before a run, and a corpus may move to another place.
 
-    Exit codes: 0 (whatever differs), 2 when --step is given and the change reaches behind it.
+    Exit codes: 0 nothing differs, or with --step: the run may go on; 1 something differs; 2 when --step is given and
+    the change reaches behind it.
     """
     from trivium.commands import curriculum_tables
     from trivium.console import emit_json
@@ -197,6 +200,8 @@ def diff(
         curriculum_tables.print_differences(found, f"{a} → {b}")
     if step is not None:
         change(old, new, step)
+    elif found:
+        raise typer.Exit(1)
 
 
 def _allowed(found: "list[Difference]", step: int) -> bool:
@@ -222,8 +227,10 @@ def _plan(
     from trivium.errors import UsageError
 
     if (corpora is None) == (assume is None):
+        found = "neither is" if corpora is None else "both are"
         raise UsageError(
-            "give the corpora either as --corpora DIR (tokenised shard sets) or as --assume FILE (sizes on paper)"
+            "give the corpora either as --corpora DIR (tokenised shard sets) or as --assume FILE (sizes on paper); "
+            f"{found} given. Without corpora, `trivium curriculum show {schedule}` checks the schedule alone"
         )
     rules = _schedule(schedule, overrides)
     with located(schedule, overrides=overrides or ()):

@@ -7,7 +7,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from trivium.console import counted, err, note, out
+from trivium.console import counted, err, out
 
 if TYPE_CHECKING:
     from trivium.curriculum import Plan, Schedule, StepRows
@@ -37,11 +37,16 @@ def print_report(facts: "Report") -> None:
     out.print(corpora)
     _print_buckets(facts)
     for shortfall in facts.shortfalls:
-        note(f"[red]falls short:[/] {escape(shortfall)}")
+        _remark(f"[red]falls short:[/] {escape(shortfall)}")
     for warning in facts.warnings:
-        note(f"[yellow]warning:[/] {escape(warning)}")
+        _remark(f"[yellow]warning:[/] {escape(warning)}")
     for remark in facts.notes:
-        note(f"note: {escape(remark)}")
+        _remark(f"note: {escape(remark)}")
+
+
+def _remark(text: str) -> None:
+    """A fact in words, beside the tables: on standard output like them."""
+    out.print(text, highlight=False)
 
 
 def _print_stages_of(facts: "Report") -> None:
@@ -65,9 +70,10 @@ def _print_stages_of(facts: "Report") -> None:
         )
     out.print(stages)
     out.print(measured)
-    err.print(
+    out.print(
         "[dim]fill: of rows with tokens; pictures: of tokens; 8 ranks: the costliest over the mean; documents: as many "
-        "as the tokens make, and how many of them are longer than a row[/]"
+        "as the tokens make, and how many of them are longer than a row[/]",
+        highlight=False,
     )
 
 
