@@ -31,6 +31,7 @@ from trivium.data.shards import (
     begin,
     bucket_for,
     plan_shards,
+    read_manifest,
     read_rejects,
     shard_name,
     stored_bytes,
@@ -44,7 +45,7 @@ from trivium.data.shards.storage import write_whole
 from trivium.data.shards.takedown import refuse_return
 from trivium.data.stage import Drop
 from trivium.data.tokenizers import Tokenizer, tokenize_document
-from trivium.errors import BuildError, DigestError, InputError
+from trivium.errors import BuildError, DigestError, InputError, ShardError, UsageError
 from trivium.pipelines.beam import NAMESPACE, BeamOptions, run_job
 from trivium.pipelines.corpora.linefiles import spread
 from trivium.pipelines.corpora.output import refuse_inside
@@ -105,14 +106,18 @@ def tokenize_set(
     rules: PictureRules,
     buckets: tuple[Bucket, ...],
     target_bytes: int,
+    force: bool = False,
     progress: Progress = lambda _name, _done, _total: None,
 ) -> Manifest:
     """Tokenises one set into `out` and returns its manifest; records longer than the last bucket become rejects.
 
-    Raises InputError, ShardError, UsageError (out and input lie in each other), BuildError.
+    Raises InputError, ShardError, UsageError (out and input lie in each other; out holds another set and there is no
+    `force`), BuildError.
     """
     refuse_inside(out, "the job", local_paths([str(source)]))
     shards = ShardSet.open(source)
+    if not force:
+        refuse_other(out, shards.manifest)
     refuse_return(out, shards.manifest)
     engine = Tokenizer.load(tokenizer)
     settings = Settings(
@@ -136,6 +141,22 @@ def tokenize_set(
     manifest = _finish(settings, shards, engine, plans, drops)
     shutil.rmtree(settings.work)
     return manifest
+
+
+def refuse_other(out: Path, source: Manifest) -> Manifest | None:
+    """What `out` holds, an earlier tokenisation of the same corpus; None for nothing. Raises UsageError for another."""
+    if not (out / grammar.MANIFEST).is_file():
+        return None
+    cure = "give another --out, or --force to replace it"
+    try:
+        held, _ = read_manifest(out)
+    except ShardError as error:
+        raise UsageError(f"--out {out}: what it holds can't be told ({error}); {cure}") from None
+    if held.corpus != source.corpus:
+        raise UsageError(f"--out {out}: holds corpus {held.corpus!r}, and the input is {source.corpus!r}; {cure}")
+    if held.tokenizer is None:
+        raise UsageError(f"--out {out}: holds corpus {held.corpus!r} as it was built, not tokenised; {cure}")
+    return held
 
 
 def split_parts(shards: ShardSet) -> list[tuple[int, int]]:

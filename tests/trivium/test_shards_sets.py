@@ -270,6 +270,28 @@ def test_show_searches_all_sets_below_a_folder(sets):
     assert fails(ShardError, "give more characters", "shards", "show", sets, key[:1]) == 1
 
 
+def test_show_says_what_it_could_not_look_into(harmed, sets):
+    (sets / "trees" / "manifest.json").unlink()
+    match = r"'zzz' not found in what can be read; 1 index and 1 manifest can't be read"
+    assert fails(ShardError, match, "shards", "show", sets, "zzz") == 1
+
+
+def test_tokenize_replaces_no_other_corpus(sets, tmp_path):
+    vocabulary = tmp_path / "t.json"
+    run("tokenizer", "train", sets / "stones", "--vocab", 300, "--out", vocabulary)
+    words = ("shards", "tokenize", sets / "stones", "--tokenizer", vocabulary, "--out")
+    kept = (sets / "plants" / "manifest.json").read_bytes()
+    assert fails(UsageError, "holds corpus 'plants', and the input is 'stones'", *words, sets / "plants") == 2
+    assert (sets / "plants" / "manifest.json").read_bytes() == kept
+    target = tmp_path / "out"
+    shutil.copytree(sets / "plants", target)
+    run(*words, target, "--force")
+    held = target / "manifest.json"
+    held.write_text(held.read_text().replace('"recipe": "000', '"recipe": "fff'))
+    assert "of recipe fff000000000…, is replaced (000000000000…)" in run(*words, target).stderr
+    assert ShardSet.open(target).manifest.corpus == "stones"
+
+
 def test_verify_tells_damage_from_what_is_no_set(sets, tmp_path, damage):
     run("shards", "verify", sets)
     (tmp_path / "empty").mkdir()

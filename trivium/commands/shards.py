@@ -143,13 +143,14 @@ def tokenize(
     side_limit: Annotated[int, typer.Option("--side-limit", help="Patches a side of a picture, at most.")] = 512,
     video: Annotated[list[str] | None, typer.Option("--video", metavar="LIMIT=VALUE", help=_CLIP_LIMITS)] = None,
     target_bytes: Annotated[int, typer.Option("--target-bytes", min=1, help="Bytes a shard, about.")] = 256 << 20,
+    force: Annotated[bool, typer.Option("--force", help="Replace what OUT holds, be it another corpus.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show Beam's own log.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Adds tokens to a set and sorts its records into length buckets; a Beam job."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from trivium.data.shards import ShardSet, parse_buckets
+    from trivium.data.shards import ShardSet, parse_buckets, read_manifest
     from trivium.data.shards.summary import below, find_sets, summarize
     from trivium.pipelines.beam import parse_options, quiet
 
@@ -159,13 +160,19 @@ def tokenize(
     with quiet(verbose):
         from trivium.pipelines.corpora.output import refuse_inside
         from trivium.pipelines.corpora.shards import local_paths
-        from trivium.pipelines.tokenize_job import tokenize_set
+        from trivium.pipelines.tokenize_job import refuse_other, tokenize_set
     refuse_inside(target, "this command", local_paths([source]))  # which looks for sets in all of IN
+    sources = find_sets([source])
+    for folder in () if force else sources:  # all before the first is written
+        place, manifest = target / below(folder, source), read_manifest(folder)[0]
+        held = refuse_other(place, manifest)
+        if held is not None and held.recipe != manifest.recipe:
+            note(f"{place}: the set there, of recipe {held.recipe[:12]}…, is replaced ({manifest.recipe[:12]}…)")
     done: list[dict[str, Any]] = []
     lost: list[str] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:
-        for folder in find_sets([source]):
+        for folder in sources:
             task = bar.add_task(folder.name, total=None)
             place = target / below(folder, source)
 
@@ -180,6 +187,7 @@ def tokenize(
                 rules=rules,
                 buckets=bounds,
                 target_bytes=target_bytes,
+                force=force,
                 progress=tell,
             )
             done.append(summarize(ShardSet.open(place)))

@@ -35,10 +35,11 @@ def show(
 
     faults = Faults()
     sets = open_sets([path], faults)
+    manifests = len(faults.found)
     for shards in sets:
         for fault in shards.faults.values():
             faults(fault)
-    found = _find(sets, key, path, faults)
+    found = _find(sets, key, path, faults, manifests)
     if not isinstance(found, tuple):
         _show_lost(found, as_json)
         complain(faults.found)
@@ -67,9 +68,11 @@ def show(
     complain(faults.found)
 
 
-def _find(sets: "list[ShardSet]", key: str, path: str, tell: "Faults") -> "tuple[ShardSet, Glimpse] | Drop":
+def _find(
+    sets: "list[ShardSet]", key: str, path: str, tell: "Faults", manifests: int
+) -> "tuple[ShardSet, Glimpse] | Drop":
     """The one record that `key` names, or else what was refused or taken down. Raises ShardError saying what there is
-    instead."""
+    instead; `manifests` could not be read."""
     from trivium.data.shards.glimpse import glimpse, of_record
     from trivium.data.shards.lookup import find_records
     from trivium.errors import ShardError
@@ -98,7 +101,24 @@ def _find(sets: "list[ShardSet]", key: str, path: str, tell: "Faults") -> "tuple
     name(tell.found)
     where = f"in {counted(len(sets), 'set')}" if len(sets) != 1 else "in the set"
     what = f"begins {len(lost)} rejects: give more characters" if lost else f"is no id or source_id {where}"
+    if tell.found and not lost:
+        what = f"not found in what can be read{_unread(sets, manifests)}"
     raise ShardError(f"{path}: {key!r} {what}; `trivium shards ls --records {path}` lists records")
+
+
+def _unread(sets: "list[ShardSet]", manifests: int) -> str:
+    """How many indexes and manifests a search could not look into."""
+    from trivium.data.shards.sound import indexed
+
+    shut = [
+        (shards, number)
+        for shards in sets
+        for number in range(len(shards.manifest.shards))
+        if not indexed(shards, number, lambda _: None)
+    ]
+    parts = [(len(shut), "index", "indexes"), (manifests, "manifest", "manifests")]
+    said = " and ".join(f"{count} {one if count == 1 else many}" for count, one, many in parts if count)
+    return f"; {said} can't be read" if said else ", which is not all"
 
 
 def _lost(shards: "ShardSet", key: str, tell: "Faults") -> "Iterator[Drop]":
