@@ -22,7 +22,7 @@ class Data(Strict):
     ahead: int = 4
     cache_mib: int = 256
     read_seconds: float = 60.0
-    read_attempts: int = 3
+    read_attempts: int = 5
     decode_seconds: int = 30
     clip_seconds: int = 120
     max_bad_fraction: float = 0.01

@@ -8,6 +8,7 @@ import time
 import msgspec
 import pytest
 
+from trivium.data.shards import Patience as Addressed
 from trivium.errors import ShardError, StorageError
 from trivium.pipelines.train.config import load_run
 from trivium.pipelines.train.feed import Feed
@@ -143,3 +144,7 @@ def test_a_tar_that_vanishes_stops_the_run_and_skips_nothing(place, impatient):
         path.unlink()
     with pytest.raises(StorageError, match=r"is gone since this set was opened.*Nothing was skipped"):
         prepared.assembler().assemble(step.rows)
+
+
+def test_a_run_waits_for_addresses_as_every_other_command_does():
+    assert (Data().read_seconds, Data().read_attempts) == (Addressed().seconds, Addressed().attempts)
