@@ -15,6 +15,7 @@ import msgspec
 from trivium.data.config import Strict, from_mapping, load_yaml, to_mapping
 from trivium.errors import ConfigError, DigestError, InputError
 from trivium.model.optim import OptimizerConfig
+from trivium.pipelines.train.folder import CONFIG
 from trivium.pipelines.train.loading.config import Data
 
 VERSION = 1
@@ -103,9 +104,21 @@ class Run(Strict):
             raise ValueError(f"threads is {self.threads}; give 1 or more, or leave the key out for all cores")
 
 
+class Kept(Run):
+    """`dump_resolved`'s form, which a run folder keeps."""
+
+    resolved: dict[str, Any] = {}
+
+
 def load_run(path: Path, overrides: Sequence[str] = ()) -> Run:
-    """Reads RUN.yaml with --set overrides and makes its paths absolute. Raises InputError or ConfigError."""
-    run = load_yaml(path, Run, overrides=overrides)
+    """Reads RUN.yaml, or a run folder's config.yaml, with --set overrides and makes its paths absolute.
+
+    Raises InputError or ConfigError.
+    """
+    if path.name == CONFIG:
+        run = reload_run(to_mapping(load_yaml(path, Kept, overrides=overrides)), str(path))
+    else:
+        run = load_yaml(path, Run, overrides=overrides)
     given = {override.partition("=")[0] for override in overrides}
     absolute = {}
     for key in PATHS:

@@ -23,6 +23,8 @@ from trivium.model.batch import NO_TARGET, TEXT, Batch, collate
 from trivium.model.joint import JointModel
 from trivium.pipelines.train.gap import picture_gap
 from trivium.pipelines.train.loading.assemble import Assembler, Pictures
+from trivium.pipelines.train.loading.faults import Skip
+from trivium.pipelines.train.loading.skipped import SHOWN
 
 TOKENS_A_PASS = 8192  # rows are evaluated together up to this many tokens
 
@@ -33,23 +35,37 @@ Pairs = defaultdict[str, list[tuple[float, float, int]]]  # by corpus, a record 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Held-out rows, and for each record that can take part in the exchange the record whose pictures it gets."""
+    """Held-out rows, and for each record that can take part in the exchange the record whose pictures it gets.
+
+    `skips` are the bad ones of the `documents` that were chosen: the losses are means over the rest.
+    """
 
     rows: tuple[Row, ...]
     exchange: dict[Key, Key]
+    skips: tuple[Skip, ...] = ()
+    documents: int = 0
+
+    @property
+    def left_out(self) -> dict[str, Any] | None:
+        """Its part of a metrics line; None when whole."""
+        if not self.skips:
+            return None
+        keys = list(dict.fromkeys(skip.key for skip in self.skips))
+        return {"documents": len(self.skips), "of": self.documents, "keys": keys[:SHOWN]}
 
 
 def held_out(plan: Plan, assembler: Assembler, *, rows: int, context: int, patches: int, seed: int) -> HeldOut:
     """Up to `rows` rows of each corpus, of at most `context` tokens and `patches` patches, without bad records."""
-    chosen: list[Row] = []
+    wanted: list[Row] = []
     for corpus in sorted(plan.schedule.corpora):
-        chosen += assembler.usable(plan.held_out(corpus, context=context, patches=patches)[:rows])
+        wanted += plan.held_out(corpus, context=context, patches=patches)[:rows]
+    chosen, skips = assembler.usable(wanted)
     grids: dict[Key, tuple[object, ...]] = {}
     for piece in (piece for row in chosen for piece in row.pieces):
         if assembler.shows(piece):
             key = (piece.corpus, piece.record)
             grids[key] = assembler.pictures(*key).grids
-    return HeldOut(tuple(chosen), derangement(grids, seed))
+    return HeldOut(tuple(chosen), derangement(grids, seed), skips, sum(len(row.pieces) for row in wanted))
 
 
 def derangement(grids: dict[Key, tuple[object, ...]], seed: int) -> dict[Key, Key]:

@@ -12,6 +12,7 @@ import msgspec
 import torch
 from torch import Tensor
 
+from trivium.console import counted
 from trivium.curriculum.rows import State
 from trivium.data.config import from_mapping
 from trivium.errors import CheckpointError, StorageError
@@ -84,6 +85,8 @@ class Loop:
         metrics = MetricsLog(self.folder.metrics)
         last = metrics.cut(self.step if self.state is not None else -1)
         self.skipped.begin(self.step if self.state is not None else -1)
+        if held is not None:
+            self._tell_missed(held)
         if last < self.step:
             self.note(f"{self.folder.metrics} ends at step {last}; the lines up to {self.step} are lost")
         board = open_board(self.folder.events, purge=self.step + 1, note=self.note)
@@ -137,9 +140,12 @@ class Loop:
         with leaving.armed():
             measured = train_step(self.model, self.optimizer, self.prepared, batch, step=rows.step + 1, lr=rows.lr)
         left_out = self.skipped.take(rows.step + 1, sum(len(row.pieces) for row in rows.rows), fed.skips)
-        if left_out is not None and self.skipped.skipped - len(fed.skips) < TOLD:
+        before = self.skipped.skipped - len(fed.skips)
+        if left_out is not None and before < TOLD:
             first = fed.skips[0]
             progress.note(f"step {rows.step + 1}: {len(fed.skips)} left out ({first.reason}: {first.detail})")
+            if self.skipped.skipped >= TOLD:
+                progress.note(f"further documents left out are not told of here; {self.folder.skipped} names them all")
         clock = {"step": fed.waited + time.perf_counter() - began, "data": fed.waited, **measured.pop("time")}
         if self._saving is not None:
             clock["checkpoint"], self._saving = self._saving, None
@@ -151,7 +157,7 @@ class Loop:
             "stage": rows.stage,
             "context": rows.context,
             **measured,
-            "fill": rows.tokens / (len(rows.rows) * rows.context),
+            "fill": (rows.tokens - sum(skip.tokens for skip in fed.skips)) / (len(rows.rows) * rows.context),
             **({} if left_out is None else {"skipped": left_out}),
             "time": {name: round(seconds, 6) for name, seconds in clock.items()},
         }
@@ -171,12 +177,26 @@ class Loop:
             self.plan, self.assembler, rows=rules.rows, context=context, patches=patches, seed=self.prepared.run.seed
         )
 
+    def _tell_missed(self, held: HeldOut) -> None:
+        """Names the bad held-out records; ones that an earlier start did not meet change what losses are means over."""
+        fresh = self.skipped.miss(self.step, held.skips)
+        if not held.skips:
+            return
+        first = held.skips[0]
+        self.note(
+            f"step {self.step}: {len(held.skips)} of {counted(held.documents, 'held-out document')} left out "
+            f"({first.reason}: {first.detail}); see {self.folder.skipped}"
+        )
+        if fresh and self.step:
+            self.note(f"{fresh} of them were whole before: held-out losses up to here are means over other records")
+
     def _evaluation_due(self) -> bool:
         return self.step == self.plan.steps or self.step % self.prepared.run.eval.every == 0
 
     def _evaluate(self, held: HeldOut, writer: "_Writer", progress: TrainProgress, batch: Batch | None) -> None:
         began = time.perf_counter()
         line: dict[str, Any] = {"kind": "held_out", "step": self.step}
+        line |= {} if held.left_out is None else {"left_out": held.left_out}
         line |= evaluate(self.model, held, self.assembler, self.prepared.device, self.prepared.autocast())
         if batch is not None and self.model.balances():
             line["balance"] = probe(self.model, batch, self.prepared.autocast())

@@ -95,6 +95,7 @@ def run_facts(folder: RunFolder, prepared: Prepared, loop: Loop) -> dict[str, An
         "steps": plan.steps,
         "bigram": bigram_facts(prepared, pictures=False),
         "bigram_pictures": bigram_facts(prepared, pictures=True),
+        "documents": loop.skipped.documents,
         "stages": stages,
         "parameters": {"total": sum(parts.values()), "parts": parts},
         "starts": [{"at": start["at"], "step": start["step"]} for start in read_starts(folder)],

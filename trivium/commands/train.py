@@ -1,7 +1,7 @@
 """`trivium train` and `trivium sample`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -134,8 +134,6 @@ def _settle_environment() -> None:
 
 
 def _print(facts: dict[str, object], out: Path) -> None:
-    from typing import Any
-
     from rich.table import Table
 
     from trivium.console import out as console
@@ -159,5 +157,36 @@ def _print(facts: dict[str, object], out: Path) -> None:
         f"{tokens['text']:,} text and {tokens['vision']:,} vision tokens in {known['seconds']:.0f} s"
         + (f", {rate:,.0f} tokens a second" if rate else "")
     )
+    _print_left_out(known["left_out"], out)
     page = out / "report.html"
     console.print(f"report: {page if page.is_file() else out / 'report.json'}", soft_wrap=True, highlight=False)
+
+
+def _print_left_out(left: dict[str, Any], out: Path) -> None:
+    """One line for the training side and one for the held-out side, where something was left out."""
+    from trivium.console import counted
+    from trivium.console import out as console
+
+    held = left["held_out"]
+    reasons = ", ".join(f"{reason} {one['documents']}" for reason, one in left["reasons"].items())
+    if left["documents"]:
+        console.print(
+            f"left out: {left['documents']} of {counted(left['of'], 'document')} read ({reasons})",
+            soft_wrap=True,
+            markup=False,
+        )
+    if held["documents"]:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in held["reasons"].items())
+        console.print(
+            f"left out: {held['documents']} of {counted(held['of'], 'held-out document')} ({reasons})",
+            soft_wrap=True,
+            markup=False,
+        )
+    if left["documents"] or held["documents"]:
+        again = f"trivium replay {out / 'config.yaml'} --from {out / 'skipped.jsonl'}"
+        console.print(
+            f"each is named in {out / 'skipped.jsonl'}; {again} tries them again",
+            soft_wrap=True,
+            highlight=False,
+            markup=False,
+        )

@@ -102,24 +102,26 @@ class Assembler:
     def _next(self, follows: np.uint32) -> int | None:
         return None if follows & NO_LOSS or follows == self.media_pad else int(follows)
 
-    def usable(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows without the pieces of bad records, which are looked for now; rows left empty are gone."""
-        kept = []
+    def usable(self, rows: Sequence[Row]) -> tuple[list[Row], tuple[Skip, ...]]:
+        """The rows without the pieces of bad records, which are looked for now, and these; rows left empty are gone."""
+        kept, skips = [], []
         for row in rows:
-            pieces = tuple(piece for piece in row.pieces if self._good(piece))
+            faults = [self._fault(piece) for piece in row.pieces]
+            pieces = tuple(piece for piece, fault in zip(row.pieces, faults, strict=True) if fault is None)
+            skips += [self._skip(p, fault) for p, fault in zip(row.pieces, faults, strict=True) if fault is not None]
             if len(pieces) == len(row.pieces):
                 kept.append(row)
             elif pieces:
                 patches = sum(int(self.sets[piece.corpus].entries.patches[piece.record]) for piece in pieces)
                 kept.append(Row(pieces, sum(piece.tokens for piece in pieces), patches))
-        return kept
+        return kept, tuple(skips)
 
-    def _good(self, piece: Piece) -> bool:
+    def _fault(self, piece: Piece) -> BadRecordError | None:
         try:
             self.sample(piece)
-        except BadRecordError:
-            return False
-        return True
+        except BadRecordError as error:
+            return error
+        return None
 
     def pictures(self, corpus: str, record: int) -> Pictures:
         """The pictures and clips of a record; none for a text record, of which then nothing is read."""

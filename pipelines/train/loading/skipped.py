@@ -1,5 +1,7 @@
 """What a run left out: one line a piece in `skipped.jsonl`, and the share above which it stops.
 
+`side` is `train`, or `held_out` for what evaluations miss; those lines stand at the step whose start met them first.
+
 Odd: lines are written when their step is trained, not when the loader meets them, and cut back with the metrics; so the
 file of a killed run equals that of an undisturbed one.
 """
@@ -11,6 +13,7 @@ from typing import Any
 import msgspec
 
 from trivium.errors import TrainError
+from trivium.pipelines.train.folder import CONFIG
 from trivium.pipelines.train.loading.faults import Skip
 from trivium.pipelines.train.metrics import MetricsLog, read_metrics
 
@@ -50,19 +53,31 @@ class Skipped:
         self.skipped += len(skips)
         assert self._log is not None
         for skip in skips:
-            self._log.write({"step": step, **msgspec.to_builtins(skip)})
+            self._log.write({"step": step, "side": "train", **msgspec.to_builtins(skip)})
         if self.skipped > self.most * max(self.documents, AT_LEAST):
             raise self._spent(step, skips)
         keys = list(dict.fromkeys(skip.key for skip in skips))
         return {"documents": len(skips), "tokens": sum(skip.tokens for skip in skips), "keys": keys[:SHOWN]}
 
+    def miss(self, step: int, skips: Sequence[Skip]) -> int:
+        """Notes what evaluations from step `step` on leave out; returns how many of them no earlier start noted.
+
+        They count for no budget: nothing is trained on them.
+        """
+        assert self._log is not None
+        seen = {(line["key"], line["start"]) for line in read_skipped(self.path) if line.get("side") == "held_out"}
+        fresh = [skip for skip in skips if (skip.key, skip.start) not in seen]
+        for skip in fresh:
+            self._log.write({"step": step, "side": "held_out", **msgspec.to_builtins(skip)})
+        return len(fresh)
+
     def _spent(self, step: int, skips: Sequence[Skip]) -> TrainError:
-        last = skips[-1]
+        last, config = skips[-1], self.path.with_name(CONFIG)  # which holds the run's --set options
         return TrainError(
             f"{self.skipped} of {self.documents} documents up to step {step} could not be used, more than "
             f"data.max_bad_fraction ({self.most:g}) bears; the last is {last.key} ({last.reason}: {last.detail}). All "
-            f"are named in {self.path}: look at one with `trivium replay RUN.yaml {last.key}`, mend the shards "
-            "(`trivium shards verify` names what is damaged), or raise the fraction"
+            f"are named in {self.path}: look at them with `trivium replay {config} --from {self.path}`, mend the "
+            "shards (`trivium shards verify` names what is damaged), or raise the fraction"
         )
 
     def sync(self) -> None:

@@ -1,5 +1,6 @@
 """The facts of a run from its metrics lines: what `report.json` holds and the page shows."""
 
+from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 from typing import Any
@@ -8,6 +9,13 @@ Line = dict[str, Any]
 SPLITS = ("text", "image", "image_shuffled")
 NO_GAP = {"mean": None, "low": None, "high": None, "records": 0}
 NO_BIGRAM = {"entropy": None, "held_out_cross_entropy": None, "pairs": 0, "vocabulary": None}
+NONE_LEFT_OUT = {
+    "documents": 0,
+    "of": 0,
+    "tokens": 0,
+    "reasons": {},
+    "held_out": {"documents": 0, "of": None, "reasons": {}},
+}
 PARTS = ("data", "forward_backward", "optimizer", "eval", "checkpoint")
 
 
@@ -30,6 +38,7 @@ def summarize(lines: Sequence[Line], run: dict[str, Any]) -> dict[str, Any]:
         "bigram_entropy": run["bigram"]["entropy"],
         "bigram": run["bigram"],
         "bigram_pictures": run.get("bigram_pictures", NO_BIGRAM),
+        "left_out": run.get("left_out", NONE_LEFT_OUT),
         "stages": [_stage(stage, steps) for stage in run["stages"]],
         "tokens": tokens,
         "seconds": round(sum(time.values()), 3),
@@ -47,6 +56,30 @@ def summarize(lines: Sequence[Line], run: dict[str, Any]) -> dict[str, Any]:
         "device": run["device"],
         "config": run["config"],
         "samples": run.get("samples", []),
+    }
+
+
+def left_out(skipped: Sequence[Line], lines: Sequence[Line], documents: int) -> dict[str, Any]:
+    """What a run left out of the `documents` that it read, from the lines of `skipped.jsonl`; a record that comes again
+    counts again. `held_out` says the same of the last evaluation's documents."""
+    train = [line for line in skipped if line.get("side") != "held_out"]
+    reasons: dict[str, dict[str, Any]] = {}
+    for line in train:
+        mine = reasons.setdefault(line["reason"], {"documents": 0, "tokens": 0, "first": line["key"]})
+        mine["documents"] += 1
+        mine["tokens"] += line["stop"] - line["start"]
+    held = [line for line in lines if line["kind"] == "held_out"]
+    missed = (held[-1].get("left_out") if held else None) or {"documents": 0, "of": None}
+    return {
+        "documents": len(train),
+        "of": documents,
+        "tokens": sum(mine["tokens"] for mine in reasons.values()),
+        "reasons": reasons,
+        "held_out": {
+            "documents": missed["documents"],
+            "of": missed["of"],
+            "reasons": dict(Counter(line["reason"] for line in skipped if line.get("side") == "held_out")),
+        },
     }
 
 

@@ -12,16 +12,19 @@ import msgspec
 
 from trivium.pipelines.pages import policy, templates
 from trivium.pipelines.train.folder import RunFolder, write_atomically
+from trivium.pipelines.train.loading.skipped import read_skipped
 from trivium.pipelines.train.metrics import read_metrics
 from trivium.pipelines.train.report.charts import Chart
-from trivium.pipelines.train.report.facts import summarize
+from trivium.pipelines.train.report.facts import left_out, summarize
 from trivium.pipelines.train.report.figures import figures
 
 
 def write_report(folder: RunFolder, run: dict[str, Any], note: Callable[[str], None]) -> dict[str, Any]:
     """Writes both files and returns the facts; `note` hears one line when jinja2 is absent and no page is made."""
     lines = read_metrics(folder.metrics)
-    facts = summarize(lines, run)
+    facts = summarize(
+        lines, {**run, "left_out": left_out(read_skipped(folder.skipped), lines, run.get("documents", 0))}
+    )
     write_atomically(folder.report_json, msgspec.json.format(msgspec.json.encode(facts), indent=2).decode() + "\n")
     if importlib.util.find_spec("jinja2") is None:
         note("report.html was left out: jinja2 is not installed (pip install jinja2); report.json holds the figures")

@@ -185,7 +185,8 @@ def test_held_out_rows_lose_their_bad_records(place, damage):
     rows = prepared.plan.held_out("icons", context=192, patches=768)
     bad = rows[0].pieces[0].record
     damage.flip(place / "corpora" / "icons", bad, "i0.png", at=40)
-    usable = opened(place).assembler().usable(rows)
+    usable, skips = opened(place).assembler().usable(rows)
+    assert [(skip.key, skip.reason) for skip in skips] == [(f"icons/{prepared.sets['icons'].entries.id[bad]}", "bytes")]
     kept = [piece.record for row in usable for piece in row.pieces]
     assert kept == [piece.record for row in rows for piece in row.pieces if piece.record != bad]
     assert usable[0].tokens == sum(piece.tokens for piece in usable[0].pieces)

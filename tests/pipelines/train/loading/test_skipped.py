@@ -6,16 +6,19 @@ import signal
 
 import pytest
 
+from trivium.commands import train as commands
 from trivium.curriculum.rows import Cursor, State
 from trivium.data.config import to_mapping
 from trivium.errors import InputError, StorageError, TrainError
 from trivium.pipelines.train import loop
 from trivium.pipelines.train.checkpoint import CheckpointStore, verify
+from trivium.pipelines.train.config import load_run
 from trivium.pipelines.train.loading.assemble import Assembler
 from trivium.pipelines.train.loading.faults import Skip
 from trivium.pipelines.train.loading.replay import keys_of, replay
 from trivium.pipelines.train.loading.skipped import Skipped, read_skipped
 from trivium.pipelines.train.metrics import read_metrics
+from trivium.pipelines.train.prepare import prepare
 from trivium.pipelines.train.runner import train
 
 STATE_BYTES = 10_000  # targets.md, T4
@@ -87,7 +90,57 @@ def test_above_the_budget_the_run_stops_and_names_what_to_do(harmed, tmp_path):
         train(place / "run.yaml", tmp_path / "run", ["data.max_bad_fraction=0"], note=lambda _: None)
     lines = read_skipped(tmp_path / "run" / "skipped.jsonl")
     assert {line["key"] for line in lines} == keys
-    assert f"trivium replay RUN.yaml {lines[-1]['key']}" in str(caught.value)
+    config, named = tmp_path / "run" / "config.yaml", tmp_path / "run" / "skipped.jsonl"
+    assert f"trivium replay {config} --from {named}" in str(caught.value)
+    assert not any(fact["usable"] for fact in replay(config, keys_of(named)))  # it reads what the run read
+
+
+def test_what_is_left_out_is_said_on_both_sides(harmed, prepared, damage, tmp_path, capsys):
+    """skipped.jsonl, the console, report.json and the page name it; the fill is that of the rows as trained."""
+    place, keys = harmed
+    (place / "schedule.yaml").write_text(LONG.replace("tokens: 11520", "tokens: 3840"))
+    kept = prepared.plan.held_out("icons", context=192, patches=192)[0].pieces[0].record
+    damage.flip(place / "corpora" / "icons", kept, "i0.png", at=40)
+    missed = f"icons/{prepared.sets['icons'].entries.id[kept]}"
+    said: list[str] = []
+    facts = train(place / "run.yaml", tmp_path / "run", note=said.append)
+    lines = read_skipped(tmp_path / "run" / "skipped.jsonl")
+    assert [(line["step"], line["key"]) for line in lines if line["side"] == "held_out"] == [(0, missed)]
+    train_side = [line for line in lines if line["side"] == "train"]
+    assert {line["key"] for line in train_side} <= keys
+    left = facts["left_out"]
+    assert left["documents"] == left["reasons"]["bytes"]["documents"] == len(train_side) > 0
+    assert left["tokens"] == sum(line["stop"] - line["start"] for line in train_side)
+    assert left["of"] > 10 * left["documents"]
+    assert (left["held_out"]["documents"], left["held_out"]["reasons"]) == (1, {"bytes": 1})
+    assert sum(f"1 of {left['held_out']['of']} held-out documents left out (bytes" in line for line in said) == 1
+    plan = prepare(load_run(place / "run.yaml"), name="run.yaml", cache=None).plan
+    rows = {step.step + 1: len(step.rows) for step, _ in plan.rows()}
+    for line in read_metrics(tmp_path / "run" / "metrics.jsonl"):
+        if line["kind"] == "step":
+            held = sum(line["tokens"].values())
+            assert line["fill"] == pytest.approx((held if held > 1 else 0) / (192 * rows[line["step"]]))  # 1: padding
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "complete, documents left out" in page
+    assert f"of {left['of']} documents read" in page
+    again = train(place / "run.yaml", tmp_path / "run", note=said.append)  # complete: the report is written again
+    assert again["left_out"] == left
+    commands._print(facts, tmp_path / "run")
+    shown = capsys.readouterr().out
+    assert f"left out: {left['documents']} of {left['of']} documents read (bytes {left['documents']})" in shown
+    assert f"left out: 1 of {left['held_out']['of']} held-out documents (bytes 1)" in shown
+
+
+def test_a_held_out_record_that_is_noted_is_not_noted_again(tmp_path):
+    log = Skipped(tmp_path / "skipped.jsonl", 0.01)
+    log.begin(-1)
+    assert log.miss(0, [skip("a/1")]) == 1
+    log.close()
+    log.begin(5)
+    assert log.miss(5, [skip("a/1"), skip("a/2")]) == 1
+    assert [(line["step"], line["key"]) for line in read_skipped(log.path)] == [(0, "a/1"), (5, "a/2")]
+    assert (log.documents, log.skipped) == (0, 0)
+    log.close()
 
 
 def skip(key="a/1"):
