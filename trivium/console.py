@@ -9,6 +9,7 @@ from rich.console import Console
 
 out = Console()
 err = Console(stderr=True)
+_emitted = False  # whether JSON was written: one value a process
 
 # All control characters but tab and newline, and the marks that turn the direction of writing: a terminal obeys them.
 _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -41,8 +42,17 @@ def size(count: float) -> str:
 
 def emit_json(facts: Any) -> None:
     """Facts for scripts: one JSON value, indented, on standard output and nothing else there."""
+    global _emitted
     raw = msgspec.json.format(msgspec.json.encode(facts), indent=2)
+    _emitted = True
     sys.stdout.write(raw.decode() + "\n")
+
+
+def emit_failure(message: str, exit_code: int) -> None:
+    """The error of a command that was asked for JSON, for scripts; facts that stand on standard output stay alone."""
+    if not _emitted:
+        emit_json({"error": {"message": message, "exit_code": exit_code}})
+        sys.stdout.flush()
 
 
 def note(message: str) -> None:

@@ -56,10 +56,13 @@ def test_version_and_help() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["doctr"], "No such command 'doctr'. Did you mean 'doctor'?"),
-        (["inputs", "ftch"], "No such command 'ftch'. Did you mean 'fetch'?"),
-        (["doctor", "--jsn"], "No such option: --jsn (Possible options: --json)"),
-        (["inputs", "fetch"], "Missing argument"),
+        (["doctr"], "error: no such command 'doctr'; did you mean 'doctor'?\n"),
+        (["inputs", "ftch"], "error: no such command 'ftch'; did you mean 'fetch'?\n"),
+        (["doctor", "--jsn"], "error: no such option: --jsn (Possible options: --json); see `trivium doctor --help`\n"),
+        (["inputs", "fetch"], "error: missing argument 'names'; see `trivium inputs fetch --help`\n"),
+        (["build", "x.yaml"], "error: missing option '--out'; see `trivium build --help`\n"),
+        (["curriculum", "check"], "error: missing argument 'SCHEDULE'; see `trivium curriculum check --help`\n"),
+        (["curriculum", "rows", "x", "--count", "0"], "error: invalid value for '--count': "),
         (["inputs", "fetch", "gitdoc"], "error: no input is called 'gitdoc'; did you mean 'git-doc'?"),
         (["inputs", "list", "--list", "/nowhere.yaml"], "error: /nowhere.yaml: can't be read"),
     ],
@@ -69,7 +72,48 @@ def test_wrong_usage_ends_with_2_and_the_nearest_name(arguments: list[str], mess
     assert done.returncode == 2
     assert done.stdout == ""
     assert message in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["doctor", "--json", "--no"], 2),
+        (["inputs", "list", "--list", "/nowhere.yaml", "--json"], 2),
+        (["inputs", "fetch", "gitdoc", "--json"], 2),
+    ],
+)
+def test_an_error_is_one_json_value_too_where_json_was_asked_for(arguments: list[str], code: int) -> None:
+    done = trivium(*arguments)
+    assert done.returncode == code
+    message = done.stderr.removeprefix("error: ").removesuffix("\n")
+    assert json.loads(done.stdout) == {"error": {"message": message, "exit_code": code}}
+
+
+def test_facts_that_were_printed_stay_the_only_json_value() -> None:
+    body = "emit_json({'a': 1}); raise TriviumError('late')"
+    imports = "from trivium.console import emit_json; from trivium.errors import TriviumError"
+    code = WITH_COMMAND.format(body=body, imports=imports).replace('"act"]', '"act", "--", "--json"]')
+    code = code.replace("def act() ->", "def act(more: list[str]) ->")
+    assert json.loads(python(code).stdout) == {"a": 1}
+    code = code.replace('"--", "--json"', '"--json"').replace("more: list[str]", "json: bool = False")
+    done = python(code)
+    assert json.loads(done.stdout) == {"a": 1}
+    assert (done.returncode, done.stderr) == (1, "error: late\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage"),
+    [
+        (["shards", "ls"], "Usage: trivium shards ls [OPTIONS] PATH… "),
+        (["build"], "Usage: trivium build [OPTIONS] RECIPE.yaml [-- BEAM OPTIONS] "),
+        (["curriculum", "diff"], "Usage: trivium curriculum diff [OPTIONS] A B "),
+    ],
+)
+def test_a_usage_line_names_arguments_plainly(arguments: list[str], usage: str) -> None:
+    assert usage in trivium(*arguments, "--help").stdout
 
 
 def test_a_message_is_printed_as_it_is() -> None:
