@@ -24,6 +24,7 @@ PIECE = 8 << 20  # bytes of one request, so that its time-out is one of standsti
 COPIES = 4 << 30  # bytes of temporary files at most that stand in for files of servers without ranges
 _CHUNK = 1 << 20
 _BUSY = (408, 425, 429, 500, 502, 503, 504)  # HTTP answers that may be better next time
+_UNREACHED = ("ConnectorError", "ConnectorDNSError", "EndpointConnectionError")  # of aiohttp and botocore
 _PERMANENT = (
     FileNotFoundError,
     PermissionError,
@@ -132,6 +133,10 @@ def sets_below(address: Address) -> list[Address]:
     """The folders at or below `address` that hold a manifest, or shards without one, sorted; where storage can't list,
     itself at most."""
     if address.scheme in ("http", "https"):
+        try:
+            length_of(address / names.MANIFEST)
+        except ShardError:  # no such file
+            return []
         return [address]
 
     def ask(fs: Any) -> list[str]:
@@ -188,8 +193,9 @@ def _patiently(address: Address, ask: Callable[[Any], T]) -> T:
         what = str(error) or type(error).__name__
         if isinstance(error, TimeoutError):
             what = f"no answer within {patience.seconds:g} s"
+        verb = "reached" if type(error).__name__.endswith(_UNREACHED) else "read"
         raise StorageError(
-            f"{address}: can't be read ({what}); gave up after {tried} and {waited:.1f} s. Check the network, the "
+            f"{address}: can't be {verb} ({what}); gave up after {tried} and {waited:.1f} s. Check the network, the "
             "address and your credentials, or copy the set to a local folder",
             str(address),
             waited,

@@ -156,6 +156,10 @@ def set_folders(folder: Place) -> list[Place]:
         from trivium.data.shards import remote
 
         found: list[Place] = [*remote.sets_below(folder)]
+        if not found and folder.scheme in ("http", "https"):
+            raise InputError(
+                f"{folder}: nothing is there: no {name} in it; HTTP can't list, so give a set's own address"
+            )
     elif not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give a shard set or a folder of sets")
     else:

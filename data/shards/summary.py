@@ -10,7 +10,7 @@ from trivium.data.shards.address import Place, place
 from trivium.data.shards.manifest import Manifest, Sums, read_manifest
 from trivium.data.shards.reader import length_faults
 from trivium.data.shards.storage import set_folders
-from trivium.errors import ShardError, StorageError
+from trivium.errors import InputError, ShardError, StorageError
 
 
 class Headed(Protocol):
@@ -29,6 +29,18 @@ class Headed(Protocol):
     def faults(self) -> Mapping[str, str]: ...
 
 
+class NotRead(str):
+    """A fault that says nothing of bytes: nothing is there, or storage can't be reached; `code` is the exit code."""
+
+    code: int
+
+    @classmethod
+    def of(cls, error: InputError | StorageError) -> "NotRead":
+        fault = cls(error)
+        fault.code = error.exit_code
+        return fault
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """A set known by its manifest; `faults` are shards that are absent or of another length, by name."""
@@ -40,17 +52,32 @@ class Head:
 
 
 def read_heads(paths: Sequence[Path | str | Place]) -> tuple[list[Head], dict[str, str]]:
-    """The sets at or below the paths by their manifests, and why others can't be read, by folder.
+    """The sets at or below the paths by their manifests, and why others can't be read, by folder: a `NotRead` where
+    nothing is there or storage fails.
 
-    Raises InputError when there is none at all below a path.
+    Raises InputError or StorageError when that is so of all paths.
     """
-    heads, damaged = [], {}
-    for folder in find_sets(paths):
+    heads: list[Head] = []
+    damaged: dict[str, str] = {}
+    failures: list[InputError | StorageError] = []
+    for path in paths:
         try:
-            manifest, digest = read_manifest(folder)
-            heads.append(Head(folder, manifest, digest, length_faults(folder, manifest)))
-        except (ShardError, StorageError) as error:
-            damaged[str(folder)] = str(error)
+            folders = find_sets([path])
+        except (InputError, StorageError) as error:
+            failures.append(error)
+            damaged[str(path)] = NotRead.of(error)
+            continue
+        for folder in [one for one in folders if all(one != head.folder for head in heads)]:
+            try:
+                manifest, digest = read_manifest(folder)
+                heads.append(Head(folder, manifest, digest, length_faults(folder, manifest)))
+            except StorageError as error:
+                failures.append(error)
+                damaged[str(folder)] = NotRead.of(error)
+            except ShardError as error:
+                damaged[str(folder)] = str(error)
+    if failures and not heads and all(isinstance(fault, NotRead) for fault in damaged.values()):
+        raise failures[0]
     return heads, damaged
 
 

@@ -15,8 +15,8 @@ import msgspec
 from trivium.data.preview import Previewer
 from trivium.data.shards import ShardSet, names
 from trivium.data.shards.address import Place
-from trivium.data.shards.sound import Faults, sound_part
-from trivium.data.shards.summary import find_sets, summarize
+from trivium.data.shards.sound import Faults, opened, sound_part
+from trivium.data.shards.summary import read_heads, summarize
 from trivium.data.stage import Drop
 from trivium.errors import ShardError, StorageError
 from trivium.pipelines.gallery import clusters
@@ -36,21 +36,21 @@ def open_sets(paths: Sequence[Path | str | Place]) -> tuple[list[ShardSet], list
 
     Raises InputError when there is no set below a path, ShardError when none of them can be opened.
     """
-    opened: list[ShardSet] = []
-    damaged: list[dict[str, str]] = []
-    for folder in find_sets(paths):
+    heads, lost = read_heads(paths)
+    found: list[ShardSet] = []
+    damaged = [{"path": path, "reason": str(reason)} for path, reason in lost.items()]
+    for folder, whole in [(head.folder, opened(head)) for head in heads]:
         faults = Faults()
         try:
-            whole = ShardSet.open(folder, damaged=True)
-            opened.append(sound_part(whole, faults))
+            found.append(sound_part(whole, faults))
         except (ShardError, StorageError) as error:
             damaged.append({"path": str(folder), "reason": str(error)})
             continue
         damaged += [{"path": str(folder / names.SHARDS / tar), "reason": why} for tar, why in whole.faults.items()]
         damaged += [{"path": str(folder / names.SHARDS), "reason": why} for why in faults.found]
-    if not opened:
+    if not found:
         raise ShardError(damaged[0]["reason"])
-    return opened, damaged
+    return found, damaged
 
 
 def collect(sets: Sequence[ShardSet], count: int, seed: int, damaged: Sequence[dict[str, str]] = ()) -> dict[str, Any]:

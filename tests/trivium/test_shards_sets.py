@@ -292,6 +292,22 @@ def test_tokenize_replaces_no_other_corpus(sets, tmp_path):
     assert ShardSet.open(target).manifest.corpus == "stones"
 
 
+def test_commands_of_one_set_ask_which(sets):
+    match = "a folder of 2 sets: name one: plants, stones"
+    assert fails(UsageError, match, "shards", "diff", sets, sets / "plants") == 2
+    assert fails(UsageError, match, "shards", "drop", sets, "--id", "a" * 26, "--reason", "r") == 2
+
+
+def test_what_is_not_there_is_no_damage_and_hides_nothing(sets, tmp_path):
+    nothing = tmp_path / "nothing"
+    for name in ("ls", "stat"):
+        done = run("shards", name, sets / "plants", nothing, sets / "stones", code=2)
+        assert "plants" in done.stdout, name
+        assert "stones" in done.stdout, name
+        assert [line for line in done.stderr.splitlines() if line.startswith(f"not read: {nothing}: no such folder")]
+    assert "no such folder" in facts("shards", "ls", sets, nothing, code=2)[2]["damaged"]
+
+
 def test_verify_tells_damage_from_what_is_no_set(sets, tmp_path, damage):
     run("shards", "verify", sets)
     (tmp_path / "empty").mkdir()

@@ -13,6 +13,7 @@ from trivium.console import counted, emit_json, err, note, out
 if TYPE_CHECKING:
     from trivium.data.shards import Manifest
     from trivium.pipelines.corpora.driver import Progress
+    from trivium.pipelines.corpora.recipe import Recipe
 
 
 def build(
@@ -43,6 +44,7 @@ def build(
 
     config = load_recipe(recipe, tuple(overrides or ()))
     options = parse_options(beam or [], verbose=verbose)
+    _say_replaced(folder, config)
     with _shown(not as_json and not verbose) as progress:
         manifest = run(config, recipe.parent, folder, options, progress=progress, shuffle_seed=shuffle)
     facts = _facts(manifest, folder)
@@ -54,6 +56,26 @@ def build(
         note(
             f"{counted(manifest.records, 'record')}, {size / 1e6:,.1f} MB, {counted(len(manifest.shards), 'shard')} in "
             f"{folder}; {counted(manifest.rejects, 'reject')} with reasons in {folder}/rejects"
+        )
+
+
+def _say_replaced(folder: Path, config: "Recipe") -> None:
+    """One line when a build of the same corpus by another recipe gives way; another corpus is refused by the build."""
+    from trivium.data.config import digest
+    from trivium.data.shards import names, read_manifest
+    from trivium.errors import ShardError
+
+    if not (folder / names.MANIFEST).is_file():
+        return
+    try:
+        before, _ = read_manifest(folder)
+    except ShardError:  # the build refuses such a folder
+        return
+    new = digest(config)
+    if before.corpus == config.corpus and before.recipe != new:
+        note(
+            f"{folder}: the set there, {before.corpus} by recipe {before.recipe[:12]}…, is replaced by that of recipe "
+            f"{new[:12]}… when the build is done"
         )
 
 

@@ -46,7 +46,7 @@ def ls(
     else:
         facts = [{**summarize(head), "faults": faults[head.folder]} for head in heads]
         if as_json:
-            emit_json([*facts, *({"path": path, "damaged": reason} for path, reason in damaged.items())])
+            emit_json([*facts, *({"path": path, "damaged": str(reason)} for path, reason in damaged.items())])
         else:
             out.print(view.sets_table(facts))
     complain([*damaged.values(), *dict.fromkeys(fault for some in faults.values() for fault in some)])
@@ -97,7 +97,7 @@ def stat(
         for one, head in zip(facts, heads, strict=True):
             one["funnel"] = msgspec.to_builtins(head.manifest.funnel)
             one["takedowns"] = msgspec.to_builtins(head.manifest.takedowns)
-        broken = [{"path": path, "damaged": reason} for path, reason in damaged.items()]
+        broken = [{"path": path, "damaged": str(reason)} for path, reason in damaged.items()]
         emit_json({"sets": facts, "total": total, "corpora": by_corpus(heads), "damaged": broken})
     else:
         for one, head in zip(facts, heads, strict=True):

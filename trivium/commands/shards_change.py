@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from trivium.commands.shards_damage import complain, name
+from trivium.commands.shards_damage import complain, name, one_set
 from trivium.console import counted, emit_json, err, note, out
 
 Set = Annotated[str, typer.Argument(help="A shard set; a path or an address.")]
@@ -69,7 +69,7 @@ def diff(
     from trivium.commands import shards_view as view
     from trivium.data.shards.diff import diff as compare
 
-    found = compare(a, b, limit=limit)
+    found = compare(one_set(a), one_set(b), limit=limit)
     if as_json:
         emit_json(dataclasses.asdict(found))
     else:
@@ -136,7 +136,7 @@ def drop(
     with Progress(TextColumn("rewriting"), BarColumn(), MofNCompleteColumn(), console=err, transient=True) as bar:
         task = bar.add_task("", total=None)
         found = take_down(
-            path,
+            one_set(path),
             wanted,
             reason=reason,
             by=by or getpass.getuser(),

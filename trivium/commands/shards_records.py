@@ -192,7 +192,7 @@ def grep(
         sums.append({"set": str(shards.folder), "records": records, "matches": matches, "of": len(shards)})
     check_scores(fields, scores)
     if as_json:
-        emit_json({"sets": sums, "listed": listed, "damaged": faults.found})
+        emit_json({"sets": sums, "listed": listed, "damaged": [str(fault) for fault in faults.found]})
     else:
         out.print(view.grep_view(sums, listed))
     complain(faults.found)
@@ -228,7 +228,7 @@ def sample(
             facts = {"set": str(shards.folder), "id": document.id, "tokens": int(shards.entries.tokens[number])}
             drawn.append({**facts, "document": msgspec.to_builtins(document)} if as_json else {**facts, "of": document})
     if as_json:
-        emit_json([*drawn, *({"damaged": fault} for fault in faults.found)])
+        emit_json([*drawn, *({"damaged": str(fault)} for fault in faults.found)])
     else:
         out.print(view.sample_view(drawn))
     complain(faults.found)

@@ -111,7 +111,7 @@ def test_nobody_there_and_nothing_there(serve):
     server, _ = serve("ranges")
     with pytest.raises(ShardError, match=r"no manifest\.json"):
         ShardSet.open(f"{server.url}/elsewhere", patience=HASTE)
-    with pytest.raises(StorageError, match="can't be read"):
+    with pytest.raises(StorageError, match="can't be reached"):
         ShardSet.open("http://127.0.0.1:1/set", patience=HASTE)
 
 
@@ -160,6 +160,19 @@ def test_a_tar_that_is_missing_there_is_named_beside_the_sound_ones(serve, folde
     with pytest.raises(ShardError, match=r"00001\.tar: can't be read \(no such file\)"):
         ShardSet.open(url, patience=HASTE)
     assert ShardSet.open(url, patience=HASTE, damaged=True).read(0)
+
+
+def test_a_wrong_address_and_a_silent_host_are_no_damage(serve, folder):
+    server, url = serve("ranges")
+    wrong = place(f"{server.url}/nothing", HASTE)
+    with pytest.raises(InputError, match=r"/nothing: nothing is there: no manifest\.json"):
+        read_heads([wrong])
+    closed = place("http://127.0.0.1:9/set", HASTE)
+    with pytest.raises(StorageError, match="can't be reached"):
+        read_heads([closed])
+    heads, missing = read_heads([wrong, place(url, HASTE), closed])
+    assert [str(head.folder) for head in heads] == [url]
+    assert [fault.code for fault in missing.values()] == [2, 1]
 
 
 def test_it_crosses_threads_and_pickles(serve, folder):

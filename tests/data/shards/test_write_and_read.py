@@ -173,7 +173,7 @@ def edit_shard(folder, **values):
         (lambda f, n: (f / "manifest.json").write_bytes(b"{"), r"manifest\.json: damaged"),
         (lambda f, n: edit_manifest(f, surprise=1), r"manifest\.json: damaged .*surprise"),
         (lambda f, n: edit_shard(f, name="../../x-all-00000.tar"), r"manifest\.json: '\.\./\.\./x-all.*no shard name"),
-        (lambda f, n: (f / "manifest.json").unlink(), r"no manifest\.json; .*run it again"),
+        (lambda f, n: (f / "manifest.json").unlink(), r"no manifest\.json; .*build the set again"),
     ],
 )
 def test_damage_is_named_with_its_cure(folder, harm, message):

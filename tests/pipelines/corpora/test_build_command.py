@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -133,3 +134,15 @@ def test_a_killed_build_leaves_no_half_shard_and_can_be_run_again(recipe_file, b
     assert list(temporary.iterdir()) == []
     assert run.returncode == 0, run.stderr
     assert sums(out) == sums(built)
+
+
+def test_another_recipe_of_the_same_corpus_is_said_and_another_corpus_refused(recipe_file, built, tmp_path):
+    shutil.copytree(built, tmp_path / "out")
+    before = json.loads((built / "manifest.json").read_text())["recipe"]
+    other = trivium_build(recipe_file, "--out", tmp_path / "out", "--set", "corpus=others")
+    assert other.returncode == 2
+    assert "and this recipe makes 'others'" in one_screen(other)
+    run = trivium_build(recipe_file, "--out", tmp_path / "out", "--set", "error_budget=0.11", "--json")
+    assert run.returncode == 0, run.stderr
+    (line,) = run.stderr.splitlines()
+    assert f"by recipe {before[:12]}…, is replaced by that of recipe {json.loads(run.stdout)['recipe'][:12]}…" in line
