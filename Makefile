@@ -19,7 +19,7 @@ test: setup ## The whole suite, on two processes
 check: setup ## Lint, format, types
 	@scripts/check.sh
 
-bench: setup ## Throughput floors of this machine; on a GPU the kernels' table: docs/benchmarks.md
+bench: setup ## Throughput floors of this machine; on a GPU the kernels' table: docs/benchmarks.md (some: make bench ARGS=loader; ARGS=--help)
 	@$(PY) scripts/bench.py $(ARGS)
 
 soak: setup ## The long proofs, minutes to hours

@@ -6,8 +6,10 @@ are reached, 1 when not; each runs in its own process. Not part of the tests or 
     python scripts/bench.py [WORD …]          only benchmarks whose name holds one of the words
     python scripts/bench.py [OP …] [OPTION …] on a GPU: `python -m trivium.kernels.bench` into docs/benchmarks.*
     python scripts/bench.py --host [WORD …]   the files of bench/ on a GPU's host too
+    make bench ARGS='--host loader'           the same through make
 """
 
+import argparse
 import subprocess
 import sys
 import time
@@ -19,11 +21,19 @@ ON_A_GPU = ("curves",)  # files of bench/ that need one
 
 
 def main() -> int:
-    words = [word for word in sys.argv[1:] if word != "--host"]
-    if "--host" not in sys.argv[1:] and gpu():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("--host", action="store_true", help="the files of bench/ on a GPU's host too")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="part of a benchmark's name, or a kernel on a GPU")
+    given, options = parser.parse_known_args()
+    if not given.host and gpu():  # which has options of its own, and their values are no words of ours
         return subprocess.run(
-            [sys.executable, "-m", "trivium.kernels.bench", *words, *TABLE], cwd=ROOT, check=False
+            [sys.executable, "-m", "trivium.kernels.bench", *sys.argv[1:], *TABLE], cwd=ROOT, check=False
         ).returncode
+    if options:
+        parser.error(f"{options[0]}: no such option here; those of the kernels' table need a GPU")
+    words = given.words
     paths = sorted((ROOT / "bench").glob("*.py"))
     paths = [path for path in paths if not path.name.startswith("_") and path.stem not in ON_A_GPU]
     chosen = [path for path in paths if not words or any(word in path.stem for word in words)]
