@@ -75,7 +75,10 @@ def _loss(value: float | None) -> str:
 
 
 def _signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.3f}".replace("-", "−")
+    """Rounded to nothing it has no sign: `−0.000` would say that it is below zero."""
+    if value is None:
+        return "–"
+    return "0.000" if abs(value) < 0.0005 else f"{value:+.3f}".replace("-", "−")
 
 
 def _percent(share: float | None) -> str:

@@ -40,7 +40,7 @@ def go_on(found: Checkpoint, prepared: Prepared, folder: RunFolder, note: Callab
     check_identity(found, {**ours, "schedule": theirs["schedule"], "corpora": kept})
     if not made.differences:  # limits and folders decide no rows
         return None
-    if _record(folder.root / "changes.jsonl", made) and folder.config.is_file():
+    if _record(folder.changes, made) and folder.config.is_file():
         shutil.copyfile(folder.config, folder.root / f"config-{found.step}.yaml")
     keys = ", ".join(one.key for one in made.differences)
     note(f"{folder.root}: the schedule changes from step {made.step} on ({keys}); {made.steps_after} steps in all")

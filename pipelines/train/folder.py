@@ -32,6 +32,7 @@ class RunFolder:
         self.checkpoints = root / "checkpoints"
         self.events = root / "tensorboard"
         self.starts = root / "starts.jsonl"
+        self.changes = root / "changes.jsonl"
         self.report_html = root / "report.html"
         self.report_json = root / "report.json"
         self._lock: int | None = None
@@ -142,6 +143,22 @@ def record_start(folder: RunFolder, facts: dict[str, Any]) -> None:
 
 
 def read_starts(folder: RunFolder) -> list[dict[str, Any]]:
-    if not folder.starts.is_file():
+    return _whole_lines(folder.starts)
+
+
+def read_changes(folder: RunFolder) -> list[dict[str, Any]]:
+    """The schedule's changes between two starts, oldest first."""
+    return _whole_lines(folder.changes)
+
+
+def _whole_lines(path: Path) -> list[dict[str, Any]]:
+    """A line that was cut short is left out; none where there is no file."""
+    if not path.is_file():
         return []
-    return [msgspec.json.decode(raw) for raw in folder.starts.read_bytes().splitlines() if raw.endswith(b"}")]
+    lines = []
+    for raw in path.read_bytes().splitlines():
+        try:
+            lines.append(msgspec.json.decode(raw))
+        except msgspec.DecodeError:
+            continue
+    return lines

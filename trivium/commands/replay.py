@@ -34,6 +34,19 @@ def replay(run: RunFile, keys: Keys = None, source: From = None, changes: Set = 
         raise typer.Exit(1)
 
 
+def _counts(fact: dict[str, object]) -> list[str]:
+    """What a usable record holds; clips and their frames where it has some, pictures unless it has clips alone."""
+    from trivium.console import counted
+
+    many = {name: int(str(fact.get(name, 0))) for name in ("tokens", "pictures", "clips", "frames", "patches")}
+    told = [counted(many["tokens"], "token")]
+    if many["pictures"] or not many["clips"]:
+        told.append(counted(many["pictures"], "picture"))
+    if many["clips"]:
+        told.append(f"{counted(many['clips'], 'clip')} of {counted(many['frames'], 'frame')}")
+    return [*told, counted(many["patches"], "patch", "patches")]
+
+
 def _print(facts: list[dict[str, object]], as_json: bool) -> None:
     """One line a record, never folded: a key that is cut can't be given again."""
     from rich.markup import escape
@@ -45,7 +58,7 @@ def _print(facts: list[dict[str, object]], as_json: bool) -> None:
         return
     for fact in facts:
         if fact["usable"]:
-            counts = ", ".join(f"{fact[name]} {name}" for name in ("tokens", "pictures", "patches"))
+            counts = ", ".join(_counts(fact))
             said = f"[green]usable[/]: {counts}, sha256 {fact['digest']}"
         else:
             said = f"[red]can't be used[/] ({fact['reason']}): {escape(str(fact['detail']))}"

@@ -139,8 +139,10 @@ def _print(facts: dict[str, object], out: Path) -> None:
     from trivium.console import out as console
 
     known: dict[str, Any] = facts
-    table = Table("held-out loss, nats", "first", "last", title=f"step {known['step']} of {known['steps']}")
     gap = known["held_out"]["picture_gap"]
+    judged = any(ends is not gap and ends["last"] is not None for ends in known["held_out"].values())
+    head = "held-out loss, nats" if judged else "nats (not evaluated on held-out records)"
+    table = Table(head, "first", "last", title=f"step {known['step']} of {known['steps']}")
     for split, ends in known["held_out"].items():
         if ends is not gap and ends["last"] is not None:
             later = f"{ends['last']:.3f}" if ends["evaluations"] > 1 else "evaluated once"

@@ -11,6 +11,7 @@ from trivium.curriculum.corpora import open_corpora
 from trivium.curriculum.rows import Piece, Row
 from trivium.curriculum.schedule import Schedule
 from trivium.data.config import load_yaml
+from trivium.data.records import Video
 from trivium.data.shards import ShardSet
 from trivium.errors import InputError, ShardError
 from trivium.model.batch import NO_TARGET
@@ -60,6 +61,9 @@ def _facts(assembler: Assembler, sets: dict[str, ShardSet], key: str) -> dict[st
     if made.skips:
         return {**facts, "usable": False, "reason": made.skips[0].reason, "detail": made.skips[0].detail}
     batch = made.batch
+    if len(batch.patches_P):
+        clips = [one for one in shards.read_document(record).segments if isinstance(one, Video)]
+        facts |= {"clips": len(clips), "frames": sum(clip.frames for clip in clips)} if clips else {}
     sums = hashlib.sha256()
     for tensor in (batch.tokens_T, batch.targets_T, batch.patches_P, batch.grids_I3):
         sums.update(tensor.numpy().tobytes())

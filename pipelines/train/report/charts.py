@@ -69,6 +69,7 @@ class Chart:
     log: bool = False
     floor: float | None = None  # the axis reaches down to this value
     wide: bool = False  # the whole width of the page
+    changes: tuple[float, ...] = ()  # steps from which on another schedule holds
 
     @property
     def height(self) -> int:
@@ -88,6 +89,7 @@ class Chart:
         ]
         parts += [frame.band(band, index) for index, band in enumerate(self.bands)]
         parts += frame.axes(self.unit)
+        parts += [frame.change(step) for step in self.changes if frame.x0 <= step <= frame.x1]
         parts += [frame.spread(line) for line in self.series]
         parts += [frame.rule(rule) for rule in self.rules]
         parts += [frame.line(line) for line in self.series]
@@ -186,6 +188,13 @@ class _Frame:
         crowded = "" if right - left > 6 + LETTER * len(band.name) else " crowded"
         name = f'<text class="stage{crowded}" x="{left + 5:.1f}" y="{TOP - 9}">{escape(band.name)}</text>'
         return shade + edge + (name if right - left > 6 + 12 * len(band.name) else "")
+
+    def change(self, step: float) -> str:
+        at = f"{self.px(step):.1f}"
+        return (
+            f'<line class="change" x1="{at}" x2="{at}" y1="{TOP}" y2="{self.bottom:.1f}">'
+            f"<title>schedule changed after step {short(step)}</title></line>"
+        )
 
     def rule(self, rule: Rule) -> str:
         at, kind = self.py(rule.y), f" {rule.style}" if rule.style else ""

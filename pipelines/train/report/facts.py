@@ -51,6 +51,7 @@ def summarize(lines: Sequence[Line], run: dict[str, Any]) -> dict[str, Any]:
         "experts": _experts(steps, held),
         "parameters": run["parameters"],
         "starts": run["starts"],
+        "changes": run.get("changes", []),
         "code": run["code"],
         "machine": run["machine"],
         "device": run["device"],

@@ -1,6 +1,7 @@
 """Which charts the page shows, and what each says about itself."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from trivium.pipelines.train.report.charts import Band, Chart, Rule, Series, smoothed
@@ -24,7 +25,7 @@ def figures(facts: dict[str, Any], lines: Sequence[Line]) -> list[Chart]:
     steps = [line for line in lines if line["kind"] == "step"]
     held = [line for line in lines if line["kind"] == "held_out"]
     bands = _bands(facts)
-    return [
+    charts = [
         _loss(steps, bands),
         _held_out(facts, held, bands),
         _gap(held, bands),
@@ -32,6 +33,8 @@ def figures(facts: dict[str, Any], lines: Sequence[Line]) -> list[Chart]:
         *_optimizer(steps, bands),
         *_speed(steps, bands),
     ]
+    changes = tuple(sorted({change["step"] for change in facts["changes"]}))
+    return [replace(chart, changes=changes) for chart in charts]
 
 
 def _bands(facts: dict[str, Any]) -> tuple[Band, ...]:

@@ -1,6 +1,7 @@
 """A running schedule that changes: ahead it goes on and is recorded, behind it is refused."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -51,6 +52,12 @@ def test_a_change_ahead_goes_on_and_is_recorded(half, trained):
     first = next(line for line in lines if line["kind"] == "step" and line["step"] == step + 1)
     assert first["lr"] == pytest.approx(told["lr_after"])
     assert any(f"changes from step {step} on" in line for line in said)
+    assert facts["changes"] == [told]
+    page = (root / "report.html").read_text()
+    assert f"The schedule changed after step {step} (" in page
+    charts = re.findall(r"<svg.*?</svg>", page)
+    assert charts
+    assert all(f"schedule changed after step {step}</title>" in chart for chart in charts)
     old = yaml.safe_load((root / f"config-{step}.yaml").read_text())
     new = yaml.safe_load((root / "config.yaml").read_text())
     assert [len(config["resolved"]["schedule"]["stages"]) for config in (old, new)] == [2, 3]

@@ -70,7 +70,7 @@ def test_the_first_signal_asks(number, capfd):
         os.kill(os.getpid(), number)
         assert stop.requested
     assert signal.getsignal(number) is before
-    assert "saving at the end of this step" in capfd.readouterr().err
+    assert "leaving the step under way" in capfd.readouterr().err
 
 
 TWICE = """

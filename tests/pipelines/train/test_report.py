@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivium.pipelines.pages import policy, short
+from trivium.commands import train as commands
+from trivium.pipelines.pages import policy, short, templates
 from trivium.pipelines.train.folder import RunFolder
 from trivium.pipelines.train.gap import FEWEST
 from trivium.pipelines.train.metrics import read_metrics
@@ -263,3 +264,19 @@ def test_a_chart_maps_values_into_its_frame():
 )
 def test_short_numbers(value, text):
     assert short(value) == text
+
+
+def test_a_run_that_is_not_evaluated_heads_no_held_out_losses(trained, capsys):
+    out, facts, _ = trained
+    commands._print(facts, out)
+    assert "held-out loss" in capsys.readouterr().out
+    steps = [line for line in read_metrics(out / "metrics.jsonl") if line["kind"] == "step"]
+    commands._print(summarize(steps, facts), out)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "not evaluated" in shown
+    assert "held-out loss" not in shown
+
+
+@pytest.mark.parametrize(("value", "text"), [(-0.0004, "0.000"), (0.0, "0.000"), (-0.0006, "−0.001"), (0.25, "+0.250")])
+def test_a_difference_that_rounds_to_nothing_has_no_sign(value, text):
+    assert templates(page.Path(page.__file__).parent).filters["signed"](value) == text

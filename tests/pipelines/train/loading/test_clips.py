@@ -263,6 +263,16 @@ def test_broken_clips_are_left_out_counted_named_and_replayed(root, loaded, dama
     ]
 
 
+def test_replay_tells_of_clips_and_their_frames(root, loaded):
+    from trivium.commands.replay import _counts
+
+    shards = loaded[0].sets["mixed"]
+    one, mixed = (f"mixed/{shards.entries.id[number_of(shards, name)]}" for name in ("vp9.webm", "mixed"))
+    alone, both = replay(root / "run.yaml", [one, mixed])
+    assert _counts(alone)[1:] == ["1 clip of 60 frames", f"{alone['patches']:,} patches"]
+    assert _counts(both)[1:3] == ["1 picture", "2 clips of 120 frames"]
+
+
 def test_a_clip_that_takes_too_long_is_bad():
     stated = Video(media="v0.mp4", width=160, height=120, mime="video/mp4", frames=60, fps=25.0)
     apart = Decoders(1, RULES, 20, 1, clip_task="decoder_tasks:spin_on_a_clip", extra=[Path(__file__).parent])
