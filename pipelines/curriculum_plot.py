@@ -39,14 +39,23 @@ def write_plot(drawn: Plan | Schedule, path: Path, *, title: str) -> Path | None
     """
     check_target(path)
     facts = report(drawn) if isinstance(drawn, Plan) else None
-    figure = draw(drawn, facts, title)
+    page = path.suffix.lower() == ".html"
+    title = f"{title}: {_run(drawn)}"
+    figure = draw(drawn, facts, "" if page else title)  # a page has its title as text
     made = None if path.parent.is_dir() else path.parent
     path.parent.mkdir(parents=True, exist_ok=True)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg" if path.suffix.lower() == ".svg" else "png", dpi=120)
     raw = buffer.getvalue()
-    path.write_bytes(_page(raw, facts, title).encode() if path.suffix.lower() == ".html" else raw)
+    path.write_bytes(_page(raw, facts, title).encode() if page else raw)
     return made
+
+
+def _run(drawn: Plan | Schedule) -> str:
+    """`233,119 steps, 15.4T tokens`."""
+    clocks = [Clock.of(stage) for stage in (drawn if isinstance(drawn, Schedule) else drawn.schedule).stages]
+    steps, tokens = sum(clock.steps for clock in clocks), sum(clock.tokens for clock in clocks)
+    return f"{counted(steps, 'step')}, {_amount(tokens)} tokens"
 
 
 def draw(drawn: Plan | Schedule, facts: Report | None, title: str) -> "Figure":
@@ -61,9 +70,9 @@ def draw(drawn: Plan | Schedule, facts: Report | None, title: str) -> "Figure":
         raise MissingDependencyError(f"matplotlib is missing, and plots need it; run: {cure('train')}") from None
     schedule = drawn if isinstance(drawn, Schedule) else drawn.schedule
     clocks = [Clock.of(stage) for stage in schedule.stages]
-    tokens = sum(clock.tokens for clock in clocks)
     figure = Figure(figsize=(11, 9), layout="constrained")
-    figure.suptitle(f"{title}: {counted(sum(clock.steps for clock in clocks), 'step')}, {_amount(tokens)} tokens")
+    if title:
+        figure.suptitle(title)
     panels = figure.subplots(4, 1, sharex=True, height_ratios=(1, 1, 1, 1.5))
     borders = [0.0]
     for clock in clocks:
@@ -115,7 +124,7 @@ def _draw_curves(
         rates = [learning_rate(first + step, all_steps, schedule.lr) for step in steps]
         rate.plot(ends, [*rates, rates[-1]], color=COLOURS[1])
         first += clock.steps
-    batch.set_ylim(bottom=0)
+    batch.set_ylim(0, 1.12 * max(clock.batch_of(clock.steps - 1) for clock in clocks))  # off the frame
     batch.yaxis.set_major_formatter(lambda value, _: _amount(value))
     batch.set_ylabel("batch (tokens a step)")
     rate.set_ylim(bottom=0)
@@ -137,7 +146,7 @@ def _draw_mixture(axes: "Axes", schedule: Schedule, facts: Report | None, spans:
             bottom += share
         if vision:
             axes.text(sum(ends) / 2, 1.02, f"pictures\n{vision:.1%}", ha="center", fontsize=8)
-    axes.set_ylim(0, 1.25)
+    axes.set_ylim(0, 1)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "25 %", "50 %", "75 %", "100 %"])
     moved = facts is None and any(stage.vision is not None for stage in schedule.stages)
     axes.set_ylabel("share of tokens" + (", before\nvision moves it" if moved else ""))
@@ -178,8 +187,11 @@ def _page(png: bytes, facts: Report | None, title: str) -> str:
     image = base64.b64encode(png).decode()
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{html.escape(title)}</title>"
-        "<style>body{font:14px sans-serif;margin:2em auto;max-width:70em}img{width:100%}"
+        "<meta name=viewport content='width=device-width'>"
+        "<style>body{font:14px sans-serif;margin:2em auto;max-width:70em;padding:0 1em}h1{font-size:1.5em}"
+        "div{overflow-x:auto}img{width:100%;min-width:900px}"  # a narrow screen scrolls; it does not shrink the letters
         "td,th{padding:.2em .8em;text-align:right}th{border-bottom:1px solid}</style>"
-        f"<h1>{html.escape(title)}</h1><img alt='the curriculum over its tokens' src='data:image/png;base64,{image}'>"
-        f"<table>{table}</table><ul>{remarks}</ul></html>\n"
+        f"<h1>{html.escape(title)}</h1>"
+        f"<div><img alt='the curriculum over its tokens' src='data:image/png;base64,{image}'></div>"
+        f"<div><table>{table}</table></div><ul>{remarks}</ul></html>\n"
     )

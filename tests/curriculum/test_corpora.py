@@ -198,6 +198,8 @@ def test_plots_are_written_and_whole(folder: Path, tmp_path: Path) -> None:
         assert (tmp_path / name).read_bytes().startswith(begins)
     page = (tmp_path / "deep/p.html").read_text()
     assert "data:image/png;base64," in page
+    assert re.search(r"<h1>s: \d+ steps, [\d.]+k? tokens</h1><div><img ", page)
+    assert "div{overflow-x:auto}" in page
     assert "http" not in page.replace("http-equiv", "")
     alone = _run("plot", folder / "s.yaml", "--out", tmp_path / "new" / "alone.png")  # the schedule is enough
     assert (tmp_path / "new/alone.png").read_bytes().startswith(b"\x89PNG")
