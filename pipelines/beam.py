@@ -12,6 +12,7 @@ import importlib
 import io
 import logging
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -40,6 +41,7 @@ _REFUSED = {
     "daskrunner": "Beam 2.77's Dask runner merges tagged outputs and has no metrics",
 }
 _MODES = ("in_memory", "multi_threading", "multi_processing")
+_WHILE = re.compile(r" ?\[while running '[^']*'\]")  # Beam's addition to what a worker raised
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _POLL_S = 0.1
 
@@ -326,9 +328,10 @@ def _exit_code(code: str) -> str:
 
 def _as_build_error(name: str, failure: BaseException) -> TriviumError:
     """What a user reads of an exception that came through Beam."""
+    text = _WHILE.sub("", str(failure))
     if isinstance(failure, TriviumError):
+        failure.args = (text, *failure.args[1:])
         return failure
-    text = str(failure)
     for full in _FULL:
         if full in text:
             return BuildError(

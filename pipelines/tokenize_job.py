@@ -11,6 +11,7 @@ import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import apache_beam as beam
 import msgspec
@@ -54,6 +55,7 @@ from trivium.pipelines.corpora.shards import local_paths
 STAGE, VERSION = "tokenize", 1
 WORK = ".tokenize"
 PART_BYTES = 8 << 20  # of input a part; small, so that workers share the work evenly
+T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 
 
@@ -231,7 +233,7 @@ def lay_out(
     shards: ShardSet, record: int, tokenizer: Tokenizer, settings: Settings
 ) -> Drop | tuple[Document, bytes, int]:
     """A record's document with the new step, its token payload and its stored bytes; or why it is refused."""
-    document = stepped(shards.read_document(record), settings.step)
+    document = stepped(_read(shards, record, shards.read_document), settings.step)
     try:
         laid = tokenize_document(document, tokenizer, settings.rules)
     except InputError as error:
@@ -243,6 +245,17 @@ def lay_out(
     members = shards.members(record)
     sizes = [size for name, size in members.items() if name not in (grammar.JSON, grammar.TOKENS)]
     return document, payload, stored_bytes([len(records.encode(document)), len(payload), *sizes])
+
+
+def _read(shards: ShardSet, record: int, read: Callable[[int], T]) -> T:
+    """`read(record)`; an error says how the set goes on without the record."""
+    try:
+        return read(record)
+    except ShardError as error:
+        raise ShardError(
+            f"{error}; or leave the record out: `trivium shards drop {shards.folder} --id {shards.entries.id[record]} "
+            "--reason damaged`"
+        ) from None
 
 
 def _drop(document: Document, reason: str, detail: str) -> Drop:
@@ -269,7 +282,7 @@ class _Write(_Worker):
 
     def _records(self, plan: list[Line]) -> Iterator[Record]:
         for line in plan:
-            document, media = self.shards.read(line.record)
+            document, media = _read(self.shards, line.record, self.shards.read)
             with (self.settings.work / f"part-{line.part:06d}.tokens").open("rb") as spool:
                 spool.seek(line.offset)
                 media[grammar.TOKENS] = spool.read(line.length)

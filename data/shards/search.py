@@ -4,7 +4,7 @@ import hashlib
 import heapq
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,12 +73,15 @@ def grep(
     *,
     tell: Tell = refuse,
     scores: set[str] | None = None,
+    searched: Callable[[int], None] = lambda _record: None,
 ) -> Iterator[Match]:
     """Matches in the order of the set, at most one a record and field. Reads documents alone, no media.
 
-    Damage is told, and the search goes on; `scores` gathers the names of the scores that records have.
+    Damage is told, and the search goes on; `scores` gathers the names of the scores that records have; `searched` gets
+    the number of each record that could be read.
     """
     for record, document in each_document(shards, tell):
+        searched(record)
         if scores is not None:
             scores.update(document.meta.scores)
         for field in fields:

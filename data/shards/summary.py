@@ -119,7 +119,7 @@ def summarize(shards: Headed) -> dict[str, Any]:
         "patches": manifest.patches,
         "images": sum(info.images for info in manifest.shards),
         "bytes": sum(info.bytes for info in manifest.shards),
-        "rejects": manifest.rejects,
+        "rejects": manifest.rejects - sum(one.records for one in manifest.takedowns),
         "buckets": {name: _plain(sums) for name, sums in by_bucket.items()},
         "licences": total(info.licences for info in manifest.shards),
         "languages": total(info.languages for info in manifest.shards),

@@ -176,7 +176,16 @@ def _choose(
     for number, (key, source, licence) in enumerate(zip(entries.id, entries.source_id, entries.license, strict=True)):
         found = {one for one in wanted.licences if fits(one.lower(), _terms(licence))}
         if wanted.ids or wanted.sources or found:
-            meta = shards.read_document(number).meta  # its address, and what it was made of, stand in no index
+            try:
+                meta = shards.read_document(number).meta  # its address, and what it was made of, stand in no index
+            except ShardError as error:
+                meta = _meta_of(shards.manifest, str(source), str(licence))
+                found |= {one for one in wanted.ids if fits(one, (key, source))}
+                if not found:
+                    tell(
+                        f"{error}; so whether it is one of these can't be told: `trivium shards drop {shards.folder} "
+                        f"--id {key} --reason damaged` takes it out"
+                    )
             found |= {one for one in wanted.ids if fits(one, (key, source, *meta.lineage.parents))}
             found |= {one for one in wanted.sources if fits(one, (meta.source, meta.address))}
             if found:
@@ -195,6 +204,18 @@ def _choose(
             fitting |= {pattern} if made else set()
     every = (*wanted.ids, *wanted.sources, *wanted.licences)
     return dict(sorted(chosen.items())), tuple(pattern for pattern in every if pattern not in fitting)
+
+
+def _meta_of(manifest: Manifest, source: str, licence: str) -> Meta:
+    """What the index alone says of a record that can't be read."""
+    return Meta(
+        source_id=source,
+        corpus=manifest.corpus,
+        domain=manifest.domain,
+        source="",
+        address="(damaged)",
+        license=licence,
+    )
 
 
 @functools.lru_cache(maxsize=4096)
@@ -222,10 +243,20 @@ def _rewritten(
         if kept:
             used[info.bucket] += 1
             path = folder / names.SHARDS / names.shard_name(manifest.corpus, info.bucket, used[info.bucket])
-            items: Iterator[Record] = (shards.read(record) for record in kept)
+            items: Iterator[Record] = (_kept(shards, record) for record in kept)
             infos.append(write_shard(path, items, rules=manifest.picture_rules))
         progress(touched.index(number) + 1, len(touched))
     return tuple(infos)
+
+
+def _kept(shards: ShardSet, record: int) -> Record:
+    try:
+        return shards.read(record)
+    except ShardError as error:
+        raise ShardError(
+            f"{error}. It lies in a shard that is to be rewritten; add --id {shards.entries.id[record]} to take it out "
+            "as well"
+        ) from None
 
 
 def _commit(

@@ -15,7 +15,7 @@ import msgspec
 
 from trivium.data.shards.address import Place
 from trivium.data.shards.storage import write_whole
-from trivium.errors import MissingDependencyError
+from trivium.errors import MissingDependencyError, UsageError
 from trivium.pipelines.gallery.collect import collect, open_sets
 
 SCRIPTS = ("core.js", "records.js", "tabs.js")  # one script, in this order
@@ -38,12 +38,14 @@ def write_gallery(
 ) -> GalleryFacts:
     """Writes one page of the sets at or below `paths`, with at most `count` records and `count` rejects in all.
 
-    Raises MissingDependencyError, InputError (no set there), ShardError (none that can be opened).
+    Raises MissingDependencyError, UsageError (no folder for the page), InputError (no set there), ShardError (none that
+    can be opened).
     """
+    if not target.parent.is_dir():
+        raise UsageError(f"--out {target}: there is no folder {target.parent}; make it, or give another path")
     sets, damaged = open_sets(paths)
     data = collect(sets, count, seed, damaged)
     page = render(data).encode("utf-8", "replace")
-    target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, page)
     shown = [len(data[part]) for part in ("records", "clusters", "rejects")]
     return GalleryFacts(*shown, bytes=len(page), damaged=tuple(data["damaged"]))

@@ -250,3 +250,14 @@ def test_ids_and_loss_of_a_stored_picture(tokenized):
     assert loss[end + 1 :].all()
     assert begin > 1
     assert msgspec.to_builtins(vocabulary)["size"] == 600
+
+
+def test_a_damaged_record_stops_it_with_a_cure_that_works(source, tmp_path, damage):
+    shutil.copytree(source, tmp_path / "s")
+    folder = tmp_path / "s" / "set"
+    damage.flip_member(folder, 3, "json")
+    key = str(ShardSet.open(folder).entries.id[3])
+    with pytest.raises(ShardError, match=f"CRC differs.*shards drop {folder} --id {key} --reason damaged`$"):
+        tokenize(tmp_path / "s", tmp_path / "o")
+    drop(folder, Wanted(ids=(key,)), reason="damaged", by="b")
+    assert tokenize(tmp_path / "s", tmp_path / "o").records > 0

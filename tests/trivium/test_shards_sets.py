@@ -140,7 +140,7 @@ def test_records_of_damaged_sets_are_found_and_each_damage_is_named(harmed, sets
     done = run("shards", "grep", "speaks", sets, "--limit", 99, "--json", code=1)
     found = json.loads(done.stdout)
     assert {name: [one["id"] for one in found["listed"] if one["set"] == str(sets / name)] for name in harmed} == harmed
-    assert [one["of"] for one in found["sets"]] == [30, 8, 5]
+    assert [one["of"] for one in found["sets"]] == [len(harmed["plants"]), 7, 5]  # those that could be read
     assert told(done) == [f"damaged: {fault}" for fault in found["damaged"]]
     assert len(found["damaged"]) == 4
     for fault, (file, what, cure) in zip(
@@ -306,6 +306,20 @@ def test_what_is_not_there_is_no_damage_and_hides_nothing(sets, tmp_path):
         assert "stones" in done.stdout, name
         assert [line for line in done.stderr.splitlines() if line.startswith(f"not read: {nothing}: no such folder")]
     assert "no such folder" in facts("shards", "ls", sets, nothing, code=2)[2]["damaged"]
+
+
+def test_a_limit_without_records_and_a_page_without_a_folder_are_refused(sets, tmp_path):
+    assert fails(UsageError, "together with --records", "shards", "ls", sets, "--limit", 3) == 2
+    assert len(facts("shards", "ls", sets / "plants", "--records", "--limit", 3)) == 3
+    page = tmp_path / "none" / "page.html"
+    assert fails(UsageError, f"there is no folder {tmp_path}/none", "shards", "gallery", sets, "--out", page) == 2
+    assert not page.parent.exists()
+
+
+def test_takedowns_are_no_rejects(sets):
+    run("shards", "drop", sets / "plants", "--license", "GPL-3.0", "--reason", "r")
+    (one,) = facts("shards", "ls", sets / "plants")
+    assert (one["records"], one["rejects"], one["takedowns"]) == (15, 0, 15)
 
 
 def test_verify_tells_damage_from_what_is_no_set(sets, tmp_path, damage):

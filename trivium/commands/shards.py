@@ -27,7 +27,7 @@ _CLIP_LIMITS = "A limit of a clip: fps=8, frames=2560 (looked at), frame_patches
 def ls(
     paths: Paths,
     records: Annotated[bool, typer.Option("--records", help="List the records, not the sets.")] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Records to list a set.")] = 50,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="With --records: of each set, or 50.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Do not prove indexes and rejects.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -35,10 +35,12 @@ def ls(
     from trivium.commands import shards_view as view
     from trivium.data.shards.summary import read_heads, summarize
 
+    if limit is not None and not records:
+        raise UsageError("--limit bounds the records that are listed: give it together with --records")
     heads, damaged = read_heads(paths)
     faults = {head.folder: _faults(head, quick) for head in heads}
     if records:
-        rows = [row for head in heads for row in _rows(head, limit, faults[head.folder])]
+        rows = [row for head in heads for row in _rows(head, limit or 50, faults[head.folder])]
         if as_json:
             emit_json(rows)
         else:

@@ -184,12 +184,13 @@ def grep(
     faults, scores = Faults(), set[str]()
     for shards in open_sets(paths, faults):
         records, matches, last = 0, 0, -1
-        for match in search(shards, wanted, fields, tell=faults, scores=scores):
+        read: list[int] = []
+        for match in search(shards, wanted, fields, tell=faults, scores=scores, searched=read.append):
             records, last = records + (match.record != last), match.record
             matches += match.count
             if len(listed) < limit and not count:
                 listed.append({"set": str(shards.folder), **dataclasses.asdict(match)})
-        sums.append({"set": str(shards.folder), "records": records, "matches": matches, "of": len(shards)})
+        sums.append({"set": str(shards.folder), "records": records, "matches": matches, "of": len(read)})
     check_scores(fields, scores)
     if as_json:
         emit_json({"sets": sums, "listed": listed, "damaged": [str(fault) for fault in faults.found]})

@@ -214,9 +214,17 @@ def test_damage_in_a_touched_shard_stops_before_anything_changes(folder, damage)
     shards = ShardSet.open(folder)
     damage.flip_member(folder, 0, "json")
     before = files(folder)
-    with pytest.raises(ShardError, match="CRC differs"):
-        drop(folder, Wanted(ids=(str(shards.entries.id[1]),)), reason="r", by="b")
+    keys = tuple(str(key) for key in shards.entries.id[[0, 1, len(shards) - 1]])
+    with pytest.raises(ShardError, match=f"CRC differs.*add --id {keys[0]} to take it out"):
+        drop(folder, Wanted(ids=(keys[1],)), reason="r", by="b")
     assert files(folder) == before
+    elsewhere = drop(folder, Wanted(ids=(keys[2],)), reason="r", by="b")  # no shard of the damaged record
+    assert elsewhere.ids == keys[2:]
+    (told,) = elsewhere.damaged
+    assert f"--id {keys[0]} --reason damaged` takes it out" in told
+    both = drop(folder, Wanted(ids=keys[:2]), reason="r", by="b")
+    assert both.ids == keys[:2]
+    assert verify(folder).problems == []
 
 
 KILLED = """

@@ -61,6 +61,7 @@ def parsed(page):
 
 def written(paths, target, **more):
     """The facts of a page, its text and the data inside it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
     facts = write_gallery(paths, target, **more)
     text = target.read_text(encoding="utf-8")
     return facts, text, json.loads(parsed(text).raw[1][2])
