@@ -118,6 +118,16 @@ class MoonViT(nn.Module):
         frames: int = 4  # most frames a grid
         rope_base: float = 10000.0
 
+        def __post_init__(self) -> None:
+            for name in ("width", "layers", "heads", "head_dim", "hidden", "table", "frames"):
+                if getattr(self, name) < 1:
+                    raise ValueError(f"{name} is {getattr(self, name)}; give at least 1")
+            if self.head_dim % 4:
+                raise ValueError(
+                    f"head_dim is {self.head_dim}; give a multiple of 4, since positions turn pairs of dims, half of "
+                    "the pairs by row and half by column (width may be any: heads have a head_dim of their own)"
+                )
+
         def build(self) -> "MoonViT":
             return MoonViT(self)
 

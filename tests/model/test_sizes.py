@@ -116,3 +116,24 @@ def test_presets_take_changes_and_refuse_wrong_ones():
     with pytest.raises(UsageError, match="no preset 'mega'; known: nano, tiny"):
         preset("mega")
     assert list(PRESETS) == ["nano", "tiny", "small", "base", "k3", "k2"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("vision.head_dim=62", "head_dim is 62; give a multiple of 4"),
+        ("vision.heads=0", "heads is 0; give at least 1"),
+        ("vision.width=0", "width is 0; give at least 1"),
+    ],
+)
+def test_a_tower_that_could_not_run_is_refused_when_it_is_described(change: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        configure({"preset": "nano"}, name="--set", overrides=(change,))
+    odd = configure({"preset": "nano"}, name="--set", overrides=("vision.width=101",))  # no multiple of the heads
+    assert odd.vision is not None
+    patches_PC, grids_I3 = torch.zeros(16, 588), torch.tensor([[1, 4, 4]])
+    tower = odd.vision.build()
+    with torch.no_grad():
+        for parameter in tower.parameters():
+            parameter.zero_()
+    assert tower(patches_PC, grids_I3).isfinite().all()
