@@ -115,4 +115,4 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
 
 
 def _absolute(path: str) -> Path:
-    return Path(path).expanduser().absolute()
+    return Path(os.path.abspath(Path(path).expanduser()))
