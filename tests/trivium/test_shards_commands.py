@@ -168,3 +168,38 @@ def test_half_blocks_have_the_colours_of_the_picture():
     assert shown.plain == "\n".join(["▀" * 6] * 2)
     assert shown.spans[0].style.color.triplet == (255, 0, 0)
     assert "can't be shown" in half_blocks(b"nothing", 40).plain
+
+
+def _done(*arguments):
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == 1, done.output
+    return done
+
+
+def _told(done):
+    return [line for line in done.stderr.splitlines() if line.startswith("damaged: ")]
+
+
+def test_a_bad_line_of_rejects_costs_itself_alone(tmp_path):
+    base = Manifest(corpus="reeds", domain="d", recipe="0" * 64)
+    keys = [letter * 26 for letter in "mnpq"]
+    drops = [Drop(source_id=key, source="s", address=key, stage="filter", reason="short") for key in keys]
+    folder = tmp_path / "reeds"
+    write_set(
+        folder, [make("a", (Text(text="reeds"),), {})], base, rejects={"a": drops[:3], "b": drops[:1], "c": drops[3:]}
+    )
+    lines = (folder / "rejects" / "a.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "rejects" / "a.jsonl").write_bytes(lines[0] + b"{\n" + lines[2])
+    (folder / "rejects" / "b.jsonl").unlink()
+    bad = [
+        f"damaged: {folder}/rejects/a.jsonl:2: no reject record",
+        f"damaged: {folder}/rejects/b.jsonl: can't be read",
+    ]
+    for key in (keys[0], keys[2], keys[3]):
+        shown = _done("shards", "show", folder, key)
+        assert "filter" in shown.stdout
+        assert [line.startswith(start) for line, start in zip(_told(shown), bad, strict=True)] == [True, True]
+    for name, *options in (("ls",), ("stat",), ("gallery", "--out", tmp_path / "page.html")):
+        listed = _told(_done("shards", name, folder, *options))
+        assert [line.startswith(start) for line, start in zip(listed, bad, strict=True)] == [True, True]
+    assert facts("shards", "gallery", folder, "--out", tmp_path / "page.html", code=1)["rejects"] == 3

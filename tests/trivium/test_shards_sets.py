@@ -1,26 +1,16 @@
 """`trivium shards` on folders of sets, sound and damaged: what is listed, found, dropped and drawn; exit codes."""
 
-import fcntl
-import io
 import json
 import os
-import pty
 import re
-import select
 import shutil
-import struct
-import subprocess
-import sys
-import termios
-import time
 
 import msgspec
-import PIL.Image
 import pytest
 from typer.testing import CliRunner
 
 from trivium.cli import app
-from trivium.data.records import Document, Image, Lineage, Meta, Step, Text, finish, source_id
+from trivium.data.records import Document, Lineage, Meta, Step, Text, finish, source_id
 from trivium.data.shards import Manifest, ShardSet, write_set
 from trivium.data.stage import Drop
 from trivium.errors import InputError, ShardError, UsageError
@@ -229,29 +219,6 @@ def test_stat_counts_by_no_index_and_ends_as_ls(sets, damage):
     assert "2,048" in run("shards", "stat", sets / "plants", code=1).stdout
 
 
-def test_a_bad_line_of_rejects_costs_itself_alone(sets, tmp_path):
-    base = Manifest(corpus="reeds", domain="d", recipe="0" * 64)
-    keys = [letter * 26 for letter in "mnpq"]
-    drops = [Drop(source_id=key, source="s", address=key, stage="filter", reason="short") for key in keys]
-    folder = sets / "reeds"
-    write_set(folder, [make("reeds", 1)], base, rejects={"a": drops[:3], "b": drops[:1], "c": drops[3:]})
-    lines = (folder / "rejects" / "a.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "rejects" / "a.jsonl").write_bytes(lines[0] + b"{\n" + lines[2])
-    (folder / "rejects" / "b.jsonl").unlink()
-    bad = [
-        f"damaged: {folder}/rejects/a.jsonl:2: no reject record",
-        f"damaged: {folder}/rejects/b.jsonl: can't be read",
-    ]
-    for key in (keys[0], keys[2], keys[3]):
-        shown = run("shards", "show", folder, key, code=1)
-        assert "filter" in shown.stdout
-        assert [line.startswith(start) for line, start in zip(told(shown), bad, strict=True)] == [True, True]
-    for name, *options in (("ls",), ("stat",), ("gallery", "--out", tmp_path / "page.html")):
-        listed = told(run("shards", name, folder, *options, code=1))
-        assert [line.startswith(start) for line, start in zip(listed, bad, strict=True)] == [True, True]
-    assert facts("shards", "gallery", folder, "--out", tmp_path / "page.html", code=1)["rejects"] == 3
-
-
 def test_show_searches_all_sets_below_a_folder(sets):
     shards = ShardSet.open(sets / "stones")
     key = str(shards.entries.id[3])
@@ -423,54 +390,3 @@ def test_sample_is_the_same_for_a_seed(sets):
     assert "speaks of" in run("shards", "sample", sets).stdout
     assert fails(UsageError, "not tokenised, so no record weighs", "shards", "sample", sets, "--by", "tokens") == 2
     assert fails(UsageError, "records or tokens", "shards", "sample", sets, "--by", "luck") == 2
-
-
-@pytest.fixture
-def icon(tmp_path):
-    """A set of one record with one picture."""
-    target = io.BytesIO()
-    PIL.Image.new("RGB", (24, 24), (200, 30, 30)).save(target, "PNG")
-    document, _ = make("icons", 1)
-    segments = (Image(media="i0.png", width=24, height=24, mime="image/png"), *document.segments)
-    media = {"i0.png": target.getvalue()}
-    document = finish(msgspec.structs.replace(document, segments=segments), media)
-    write_set(tmp_path / "icons", [(document, media)], Manifest(corpus="icons", domain="d", recipe=""))
-    return tmp_path / "icons", document.id
-
-
-def in_terminal(arguments, *, sixel, seconds=60):
-    """What a terminal gets that answers the question for its abilities; with sixel (4) or without."""
-    main, side = pty.openpty()
-    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 800, 640))  # rows, columns, pixels
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40"}
-    command = [sys.executable, "-m", "trivium", *map(str, arguments)]
-    child = subprocess.Popen(command, stdin=side, stdout=side, stderr=side, env=environment, start_new_session=True)
-    os.close(side)
-    said, answered, end = b"", 0, time.monotonic() + seconds
-    while time.monotonic() < end:
-        ready, _, _ = select.select([main], [], [], 0.1)
-        if ready:
-            try:
-                part = os.read(main, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            said += part
-        asked = said.count(b"\x1b[c")
-        for _ in range(asked - answered):
-            os.write(main, b"\x1b[?62;4c" if sixel else b"\x1b[?62c")
-        answered = asked
-    child.wait(10)
-    os.close(main)
-    return said
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sixel", [True, False])
-def test_pictures_are_drawn_as_the_terminal_can(icon, sixel):
-    pytest.importorskip("textual_image")
-    folder, key = icon
-    said = in_terminal(["shards", "show", folder, key], sixel=sixel)
-    assert (b"\x1bP" in said and b"q" in said) == sixel, said[:2000]  # the introducer of sixel data
-    assert ("▀".encode() in said) != sixel

@@ -14,6 +14,7 @@ from trivium.errors import UsageError
 
 if TYPE_CHECKING:
     from trivium.data.patches import PictureRules
+    from trivium.data.shards import Place
     from trivium.data.shards.summary import Head
 
 Paths = Annotated[
@@ -152,24 +153,20 @@ def tokenize(
     """Adds tokens to a set and sorts its records into length buckets; a Beam job."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from trivium.data.shards import ShardSet, parse_buckets, read_manifest
+    from trivium.data.shards import ShardSet, parse_buckets
     from trivium.data.shards.summary import below, find_sets, summarize
     from trivium.pipelines.beam import parse_options, quiet
 
-    rules = _rules(patch_limit, side_limit, video or [])
-    bounds = parse_buckets(buckets)
+    rules, bounds = _rules(patch_limit, side_limit, video or []), parse_buckets(buckets)
     options = parse_options(beam or [], verbose=verbose)
     with quiet(verbose):
         from trivium.pipelines.corpora.output import refuse_inside
         from trivium.pipelines.corpora.shards import local_paths
-        from trivium.pipelines.tokenize_job import refuse_other, tokenize_set
+        from trivium.pipelines.tokenize_job import tokenize_set
     refuse_inside(target, "this command", local_paths([source]))  # which looks for sets in all of IN
     sources = find_sets([source])
     for folder in () if force else sources:  # all before the first is written
-        place, manifest = target / below(folder, source), read_manifest(folder)[0]
-        held = refuse_other(place, manifest)
-        if held is not None and held.recipe != manifest.recipe:
-            note(f"{place}: the set there, of recipe {held.recipe[:12]}…, is replaced ({manifest.recipe[:12]}…)")
+        _say_replaced(folder, target / below(folder, source))
     done: list[dict[str, Any]] = []
     lost: list[str] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -198,11 +195,26 @@ def tokenize(
     if as_json:
         emit_json(done)
         return
+    _show_done(done, lost)
+
+
+def _show_done(done: list[dict[str, Any]], lost: list[str]) -> None:
     from trivium.commands import shards_view as view
 
     out.print(view.sets_table(done))
     for line in lost:
         note(f"refused, {line}; each with its reason in rejects/tokenize.jsonl")
+
+
+def _say_replaced(source: "Place", target: Path) -> None:
+    """One line when an earlier tokenisation by another recipe gives way. Raises UsageError for another corpus there."""
+    from trivium.data.shards import read_manifest
+    from trivium.pipelines.tokenize_job import refuse_other
+
+    manifest, _ = read_manifest(source)
+    held = refuse_other(target, manifest)
+    if held is not None and held.recipe != manifest.recipe:
+        note(f"{target}: the set there, of recipe {held.recipe[:12]}…, is replaced ({manifest.recipe[:12]}…)")
 
 
 def _rules(patch_limit: int, side_limit: int, video: list[str]) -> "PictureRules":
