@@ -199,7 +199,7 @@ def test_a_bad_line_of_rejects_costs_itself_alone(tmp_path):
         shown = _done("shards", "show", folder, key)
         assert "filter" in shown.stdout
         assert [line.startswith(start) for line, start in zip(_told(shown), bad, strict=True)] == [True, True]
-    for name, *options in (("ls",), ("stat",), ("gallery", "--out", tmp_path / "page.html")):
+    for name, *options in (("ls",), ("stat", "--prove"), ("gallery", "--out", tmp_path / "page.html")):
         listed = _told(_done("shards", name, folder, *options))
         assert [line.startswith(start) for line, start in zip(listed, bad, strict=True)] == [True, True]
     assert facts("shards", "gallery", folder, "--out", tmp_path / "page.html", code=1)["rejects"] == 3

@@ -205,18 +205,19 @@ def test_what_was_taken_down_is_said_with_day_and_reason(sets):
     assert "--among" in hint
 
 
-def test_stat_counts_by_no_index_and_ends_as_ls(sets, damage):
+def test_stat_counts_by_no_index_and_proves_as_ls_where_asked(sets, damage):
     for path in sets.rglob("*.idx.json"):
         path.write_bytes(b"")
-    shown = facts("shards", "stat", sets / "plants", code=1)["sets"][0]
-    assert shown["faults"] == facts("shards", "ls", sets / "plants", code=1)[0]["faults"]
-    assert not facts("shards", "stat", sets / "plants", "--quick")["sets"][0]["faults"]
+    shown = facts("shards", "stat", sets / "plants")["sets"][0]
+    assert not shown["faults"]
+    proven = facts("shards", "stat", sets / "plants", "--prove", code=1)["sets"][0]
+    assert proven["faults"] == facts("shards", "ls", sets / "plants", code=1)[0]["faults"]
     assert shown["licences"] == {
         "GPL-3.0": {"records": 15, "tokens": 0, "patches": 0},
         "MIT": {"records": 15, "tokens": 0, "patches": 0},
     }
     assert sum(shown["histogram"]["records"]) == 30
-    assert "2,048" in run("shards", "stat", sets / "plants", code=1).stdout
+    assert "2,048" in run("shards", "stat", sets / "plants").stdout
 
 
 def test_show_searches_all_sets_below_a_folder(sets):

@@ -83,17 +83,17 @@ def _rows(head: "Head", limit: int, faults: list[str]) -> list[dict[str, Any]]:
 
 def stat(
     paths: Paths,
-    quick: Annotated[bool, typer.Option("--quick", help="Do not prove indexes and rejects.")] = False,
+    prove: Annotated[bool, typer.Option("--prove", help="Prove indexes and rejects as `ls` does.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Counts by corpus, bucket, licence and language with histograms, from manifests alone; exits as `ls`."""
+    """Counts by corpus, bucket, licence and language with histograms, from manifests alone."""
     import msgspec
 
     from trivium.commands import shards_view as view
     from trivium.data.shards.summary import by_corpus, read_heads, summarize
 
     heads, damaged = read_heads(paths)
-    facts = [{**summarize(head), "faults": _faults(head, quick)} for head in heads]
+    facts = [{**summarize(head), "faults": _faults(head, not prove)} for head in heads]
     keys = ("records", "tokens", "patches", "images", "bytes", "rejects")
     total = {name: sum(one[name] for one in facts) for name in keys}
     if as_json:
