@@ -26,6 +26,7 @@ _PURPOSES = {
     "sixel": "pictures inside a terminal that knows sixel",
     "ray": "launching on several machines (not built yet)",
     "dev": "make check, make test",
+    "bench": "a peer beside ours in bench/loader.py",
 }
 # What is lost without one package where the rest of its extra works on.
 _PARTS = {

@@ -25,16 +25,16 @@ def test_the_system_counts_what_it_says():
     if not delays():
         pytest.skip("this system does not count waiting")
     script = (
-        "import os, time\n"
+        "import os, signal, time\n"
         "from trivium.pipelines.train.crowded import delays\n"
         "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
         "child = os.fork()\n"
-        "end = time.monotonic() + 0.5\n"
-        "while time.monotonic() < end: pass\n"
-        "if child: os.waitpid(child, 0); print(max(delays().values()))\n"
+        "end = time.monotonic() + 20\n"
+        "while time.monotonic() < end and (not child or max(delays().values()) < 1e8): pass\n"
+        "if child: print(max(delays().values())); os.kill(child, signal.SIGKILL)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
-    assert int(done.stdout) > 5e7, done.stderr
+    assert int(done.stdout) >= 1e8, done.stderr
 
 
 def test_idle_threads_sleep_from_the_start():

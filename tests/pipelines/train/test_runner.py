@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import time
 
 import msgspec
 import pytest
@@ -231,6 +232,7 @@ def test_tensorboard_forgets_what_a_killed_run_wrote(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     for first, last in ((1, 8), (5, 9)):  # the second process goes on after step 4
+        time.sleep(1.1 - time.time() % 1)  # files are read in the order of their seconds
         events = board.open_board(tmp_path, purge=first, note=lambda _: None)
         for step in range(first, last + 1):
             events.write({"kind": "step", "step": step, "loss": {"text": 10.0 * first + step}, "lr": 0.1})
