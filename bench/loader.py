@@ -112,20 +112,8 @@ def installed(module: str) -> bool:
 
 def report(title: str, found: dict[str, dict[str, Any] | str]) -> int:
     table = Table(title=title, title_justify="left")
-    for heading in (
-        "loader",
-        "docs/s",
-        "M tok/s",
-        "pictures/s",
-        "row fill",
-        "cut",
-        "state",
-        "resume: same",
-        "ranks 2→3",
-    ):
+    for heading in ("loader", *HEADINGS):
         table.add_column(heading, justify="left" if heading == "loader" else "right")
-    for heading in ("MiB", "prepare"):
-        table.add_column(heading, justify="right")
     notes = []
     for part in LOADERS:
         facts = found.get(part)
