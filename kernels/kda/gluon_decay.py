@@ -3,7 +3,8 @@
 A chunk is [J, R, K]: 4 tiles of 16 rows. A warp holds whole tiles of 64 channels, a thread 4 rows in a line, so that
 sums over the rows of a tile stay within a warp. Inside a tile the decay is counted from the tile's beginning, plus a
 constant: rise = 2^(c + offset), fall = 1 / rise, both within e^±40 at the bound, and no row's factor knows a later row.
-The leap of a tile is its whole decay.
+The leap of a tile is its whole decay. That a tile's decays may stand in plain products is K3's bound (K3 report,
+section 2.1.1).
 """
 
 from triton.experimental import gluon

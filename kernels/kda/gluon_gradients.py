@@ -4,6 +4,7 @@
 The sums over tiles of rows and columns go by Horner's rule: an accumulator counts its decay from the beginning of one
 tile, takes that tile's product, and leaps to the next. So plain `rise` and `fall` serve as operands, and one triangle
 of score gradients, never masked by level. Keys are stored with their sign turned for the sum over rows.
+The formulas are those of `torch_backward`, chunk by chunk (Kimi Linear, arXiv 2510.26692, section 3).
 T tokens in the row, H heads, N chunks, C = 64 rows a chunk, J tiles, K = V head width.
 """
 
