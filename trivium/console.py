@@ -2,10 +2,13 @@
 
 import re
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
 out = Console()
 err = Console(stderr=True)
@@ -58,3 +61,10 @@ def emit_failure(message: str, exit_code: int) -> None:
 def note(message: str) -> None:
     """One line for people, on standard error, so that standard output stays clean for facts."""
     err.print(message, highlight=False, soft_wrap=True)
+
+
+def progress(*columns: "ProgressColumn") -> "Progress":
+    """A bar on standard error that goes when its work is done; nothing at all where that is no terminal."""
+    from rich.progress import Progress  # a fifth of this module's import time, for commands that show none
+
+    return Progress(*columns, console=err, transient=True, disable=not err.is_terminal)

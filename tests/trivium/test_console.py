@@ -6,7 +6,10 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
+from rich.progress import BarColumn
 
+from trivium import console
 from trivium.console import printable, say, size
 
 HOSTILE = "a\x1b[2J\x07\tb\nc\r\x9b1m\u202ed\x00"
@@ -52,3 +55,14 @@ def test_only_a_terminal_gets_them_written_out(monkeypatch, stream, raw, exact) 
 )
 def test_sizes_are_readable(count: int, shown: str) -> None:
     assert size(count) == shown
+
+
+def test_a_bar_leaves_nothing_where_there_is_no_terminal(capsys, monkeypatch) -> None:
+    monkeypatch.setattr(console, "err", Console(stderr=True, force_terminal=False))
+    with console.progress(BarColumn()) as bar:
+        bar.advance(bar.add_task("work", total=2))
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(console, "err", Console(stderr=True, force_terminal=True, width=40))
+    with console.progress(BarColumn()) as bar:
+        bar.advance(bar.add_task("work", total=2))
+    assert "━" in capsys.readouterr().err

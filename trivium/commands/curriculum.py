@@ -218,9 +218,9 @@ def _schedule(path: Path, overrides: list[str] | None) -> "Schedule":
 def _plan(
     schedule: Path, corpora: str | None, assume: Path | None, overrides: list[str] | None, cache: Path | None
 ) -> "Plan":
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    from trivium.console import err
+    from trivium.console import progress
     from trivium.curriculum import Plan, catalogues_of, open_corpora
     from trivium.curriculum.assumed import assumed_corpora
     from trivium.data.config import located
@@ -238,7 +238,7 @@ def _plan(
         sets = {} if assume else open_corpora(corpora or "", rules, keep=keep)
     catalogues = assumed_corpora(assume, rules) if assume else catalogues_of(sets)
     columns = (TextColumn("reading sizes"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with located(schedule, overrides=overrides or ()), Progress(*columns, console=err, transient=True) as bar:
+    with located(schedule, overrides=overrides or ()), progress(*columns) as bar:
         task = bar.add_task("", total=sum(len(catalogue) for catalogue in catalogues.values()))
         return Plan.open(
             rules, catalogues, cache=cache, limits=False, progress=lambda done: bar.update(task, completed=done)

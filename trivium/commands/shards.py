@@ -9,7 +9,7 @@ import typer
 
 from trivium.commands import shards_change, shards_records
 from trivium.commands.shards_damage import complain
-from trivium.console import counted, emit_json, err, note, out
+from trivium.console import counted, emit_json, note, out, progress
 from trivium.errors import UsageError
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def tokenize(
     as_json: AsJson = False,
 ) -> None:
     """Adds tokens to a set and sorts its records into length buckets; a Beam job."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
     from trivium.data.shards import ShardSet, parse_buckets
     from trivium.data.shards.summary import below, find_sets, summarize
@@ -170,7 +170,7 @@ def tokenize(
     done: list[dict[str, Any]] = []
     lost: list[str] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
+    with progress(*columns) as bar:
         for folder in sources:
             task = bar.add_task(folder.name, total=None)
             place = target / below(folder, source)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from trivium.commands.shards_damage import complain, name, one_set
-from trivium.console import counted, emit_json, err, note, out
+from trivium.console import counted, emit_json, note, out, progress
 
 Set = Annotated[str, typer.Argument(help="A shard set; a path or an address.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
@@ -18,7 +18,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Reads every byte; exits 1 and names each fault when something is wrong."""
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
 
     from trivium.data.shards import Place, place
     from trivium.data.shards.summary import find_sets
@@ -36,7 +36,7 @@ def verify(
             targets.append(path)  # loose tars, as likely as not
     reports = []
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
+    with progress(*columns) as bar:
         for target in targets:
             task = bar.add_task(target.name, total=None)
             reports.append((target, prove(target, lambda done, task=task: bar.advance(task, done))))  # type: ignore[misc]
@@ -125,7 +125,7 @@ def drop(
     """Takes records out of a set for good; rewrites only the shards that hold them. Exits 1 when nothing fits."""
     import getpass
 
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
     from trivium.commands import shards_view as view
     from trivium.data.shards.summary import find_sets
@@ -133,7 +133,7 @@ def drop(
     from trivium.data.shards.takedown import drop as take_down
 
     wanted = Wanted(tuple(ids or ()), tuple(sources or ()), tuple(licences or ()))
-    with Progress(TextColumn("rewriting"), BarColumn(), MofNCompleteColumn(), console=err, transient=True) as bar:
+    with progress(TextColumn("rewriting"), BarColumn(), MofNCompleteColumn()) as bar:
         task = bar.add_task("", total=None)
         found = take_down(
             one_set(path),
