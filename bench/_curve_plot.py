@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT, MARGIN = 720, 260, 48
-COLOURS = ("#1565c0", "#ef6c00")
+COLOURS = ("#1565c0", "#ef6c00", "#2e7d32", "#8e24aa")
 
 
 def plot(charts: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
@@ -40,7 +40,7 @@ def _chart(title: str, series: Mapping[str, Sequence[float]]) -> list[str]:
         parts.append(f'<text x="{x(step):.1f}" y="{HEIGHT - 8}" text-anchor="middle">{step + 1}</text>')
     for place, (name, line) in enumerate(series.items()):
         colour, points = COLOURS[place % len(COLOURS)], " ".join(f"{x(i):.1f},{y(v):.1f}" for i, v in enumerate(line))
-        dash = ' stroke-dasharray="5 4"' if place else ""
+        dash = ("", ' stroke-dasharray="5 4"', ' stroke-dasharray="2 3"')[min(place, 2)]
         parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="1.5"{dash} points="{points}"/>')
         parts.append(
             f'<text x="{WIDTH - MARGIN - 120 * (len(series) - place)}" y="16" fill="{colour}">{escape(name)}</text>'

@@ -84,6 +84,24 @@ def test_the_flip_rate_counts_rows_whose_sets_differ(curves):
     assert curves.flip_rates({0: a, 50: a}, {0: a, 50: b, 100: b}) == {"0": 0.0, "50": 0.25}
 
 
+def test_the_floor_is_the_references_distance_from_itself_and_decides_nothing(curves):
+    a, b, other = [5.0] * 100, [5.001] * 100, [5.0] * 99 + [5.1]
+    found = curves.judge("nano", False, a, b, {}, other)
+    assert (found.verdict, found.found, found.median) == ("pass", pytest.approx(0.001), pytest.approx(0.001))
+    assert found.floor == pytest.approx(0.099)
+    assert curves.judge("nano", False, a, other, {}, other).verdict == "FAIL"
+
+
+def test_documents_in_reverse_are_the_same_documents(curves):
+    batch = curves._corpus.collate(
+        [curves._corpus.Sample(np.arange(start, start + 5), np.ones(5, bool), next_id=99) for start in (0, 10, 20)], 300
+    )
+    back = curves.reverse(batch)
+    assert back.tokens_T.tolist() == [*range(20, 25), *range(10, 15), *range(5)]
+    assert back.targets_T.tolist() == [21, 22, 23, 24, 99, 11, 12, 13, 14, 99, 1, 2, 3, 4, 99]
+    assert back.cu_seqlens.tolist() == [0, 5, 10, 15]
+
+
 def test_an_operator_on_another_path_than_asked_for_is_named(curves):
     gpu = torch.device("cuda")
     good = {f"{operator}: Triton" for operator in curves.TRITON}
@@ -102,10 +120,12 @@ def test_both_paths_train_and_the_report_holds_their_curves(curves, tmp_path, mo
     monkeypatch.setattr(curves, "model_config", lambda name, experts: small if experts else dense(small))
     monkeypatch.setattr(curves, "PROBE_EVERY", 1)
     documents = curves._corpus.texts(ROOT)[:6]
-    options = type("Options", (), {"context": 64, "limit": 100.0})
+    options = type("Options", (), {"context": 64, "limit": 100.0, "floor": "both"})
     found = [curves.compare("nano", experts, 2, documents, CPU, options) for experts in (False, True)]
     for pair, comparison, _ in found:
         assert pair[0].losses == pair[1].losses  # both are the PyTorch path here
+        assert pair[2].losses == pytest.approx(pair[1].losses, abs=1e-4)  # the same but for roundings
+        assert comparison.floor == curves.distance(comparison.experts, pair[2].losses, pair[1].losses)
         assert all(entry.endswith(": PyTorch") for entry in pair[0].taken)
         assert (comparison.verdict, comparison.found) == ("missing", 0.0)
     assert found[1][1].flips == {"0": 0.0, "1": 0.0, "2": 0.0}
@@ -113,5 +133,5 @@ def test_both_paths_train_and_the_report_holds_their_curves(curves, tmp_path, mo
     curves.write(tmp_path, [comparison for _, comparison, _ in found], all_curves, CPU)
     facts = json.loads((tmp_path / "curves.json").read_text())
     assert facts["versions"] == versions(set())
-    assert [len(curve["losses"]) for curve in facts["curves"]] == [2, 2, 2, 2]
-    assert (tmp_path / "curves.svg").read_text().count("<polyline") == 4
+    assert [len(curve["losses"]) for curve in facts["curves"]] == [2] * 6
+    assert (tmp_path / "curves.svg").read_text().count("<polyline") == 6 + 4
