@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 import torch
 from torch import Tensor
 
-__all__ = ["without_autocast"]
+__all__ = ["product_operand", "without_autocast"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,3 +29,10 @@ def without_autocast(operator: Callable[P, R]) -> Callable[P, R]:
             return operator(*arguments, **options)
 
     return run
+
+
+def product_operand(x: Tensor) -> Tensor:
+    """`x` as a product inside the present autocast region would read it; unchanged outside of one, and in fp64."""
+    if x.dtype == torch.float64 or not torch.is_autocast_enabled(x.device.type):
+        return x
+    return x.to(torch.get_autocast_dtype(x.device.type))

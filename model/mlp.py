@@ -3,14 +3,12 @@
 Odd: SiTU-GLU caps both factors smoothly (K3 report, Eq. 12); SwiGLU is the K2 baseline's.
 """
 
-from typing import Literal
-
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trivium.kernels.moe import situ_glu
+from trivium.kernels.moe import Activation, situ_glu
 
-Activation = Literal["situ", "swiglu"]
+__all__ = ["Activation", "GatedMLP", "glu"]
 
 
 def glu(gate: Tensor, up: Tensor, activation: Activation) -> Tensor:

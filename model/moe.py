@@ -6,6 +6,7 @@ irrelevant; with `latent=None` (the K2 baseline) experts work at full width and 
 T tokens, D width, L latent width, H expert hidden width, E experts, K experts a token, B bins.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -15,8 +16,12 @@ from trivium.data.config import Strict
 from trivium.kernels.moe import experts, experts_step, route
 from trivium.kernels.precision import without_autocast
 from trivium.model.balance import Balance, Method
-from trivium.model.mlp import Activation, GatedMLP, glu
+from trivium.model.mlp import Activation, GatedMLP
 from trivium.vision.norm import RMSNorm
+
+
+# (router logits [T, E], the choice [T, K], its shares [T, K]) → the choice and shares to use: `model.routing`.
+Steer = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class Mixed(NamedTuple):
@@ -62,6 +67,7 @@ class LatentMoE(nn.Module):
         super().__init__()
         self.config = config
         self.activation: Activation = activation
+        self.steer: Steer | None = None
         inner = width if config.latent is None else config.latent
         self.router = nn.Linear(width, config.experts, bias=False)
         self.balance = Balance(config.experts, config.experts_per_token, config.balance)
@@ -77,11 +83,13 @@ class LatentMoE(nn.Module):
     ) -> Mixed:
         """`count` asks for the balance counts, over the tokens that `real_T` marks (all when None).
 
-        `decoding` says that these are single tokens, whose experts are fetched one by one.
+        `decoding` says that these are a few single tokens, whose experts are fetched one by one.
         """
         config = self.config
         logits_TE = router_logits(x_TD, self.router.weight)
         index_TK, share_TK, cutoff_T = route(logits_TE, self.balance.bias, config.experts_per_token)
+        if self.steer is not None:
+            index_TK, share_TK = self.steer(logits_TE, index_TK, share_TK)
         y_TD = self.shared(x_TD) + self._routed(x_TD, index_TK, share_TK, decoding)
         if not count:
             return Mixed(y_TD, None)
@@ -89,12 +97,10 @@ class LatentMoE(nn.Module):
 
     def _routed(self, x_TD: Tensor, index_TK: Tensor, share_TK: Tensor, decoding: bool) -> Tensor:
         config, weights = self.config, (self.experts.w1, self.experts.w3, self.experts.w2)
-        mix = experts if self.activation == "situ" else swiglu_experts
-        if decoding and mix is experts and index_TK.numel() <= config.experts:
-            mix = experts_step
-        if config.latent is None:
-            return mix(x_TD, index_TK, share_TK, *weights) * config.scaling
-        return self.latent_up(self.latent_norm(mix(self.latent_down(x_TD), index_TK, share_TK, *weights)))
+        mix = experts_step if decoding else experts
+        z_TL = x_TD if config.latent is None else self.latent_down(x_TD)
+        u_TL = mix(z_TL, index_TK, share_TK, *weights, activation=self.activation)
+        return u_TL * config.scaling if config.latent is None else self.latent_up(self.latent_norm(u_TL))
 
 
 @without_autocast
@@ -102,17 +108,3 @@ def router_logits(x_TD: Tensor, weight_ED: Tensor) -> Tensor:
     """[T, E] in fp32 (fp64 for fp64 rows) inside autocast too: a rounded logit would choose another expert."""
     dtype = torch.promote_types(x_TD.dtype, torch.float32)
     return x_TD.to(dtype) @ weight_ED.to(dtype).t()
-
-
-def swiglu_experts(
-    z_TL: Tensor, index_TK: Tensor, share_TK: Tensor, w1_EHL: Tensor, w3_EHL: Tensor, w2_ELH: Tensor
-) -> Tensor:
-    """The K2 baseline's experts, one product an expert; the K3 experts have an operator of their own."""
-    u_TL = torch.zeros_like(z_TL)
-    for expert in range(w1_EHL.shape[0]):
-        token_N, slot_N = (index_TK == expert).nonzero(as_tuple=True)
-        z_NL = z_TL[token_N]
-        hidden_NH = glu(z_NL @ w1_EHL[expert].t(), z_NL @ w3_EHL[expert].t(), "swiglu")
-        share_N1 = share_TK[token_N, slot_N].to(z_TL.dtype)[:, None]
-        u_TL = u_TL.index_add(0, token_N, ((hidden_NH * share_N1) @ w2_ELH[expert].t()).to(u_TL.dtype))
-    return u_TL

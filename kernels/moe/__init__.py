@@ -3,8 +3,10 @@
 T tokens, E experts, K experts a token, L latent width, F expert hidden width.
 """
 
+import torch
 from torch import Tensor
 
+from trivium.kernels.dispatch import use_triton
 from trivium.kernels.moe.reference import (
     BETA_GATE,
     BETA_UP,
@@ -13,12 +15,15 @@ from trivium.kernels.moe.reference import (
     situ_glu_reference,
 )
 from trivium.kernels.moe.step import experts_step
-from trivium.kernels.moe.torch_moe import Experts, Route, SiTUGLU
-from trivium.kernels.precision import without_autocast
+from trivium.kernels.moe.torch_glu import Activation, SiTUGLU
+from trivium.kernels.moe.torch_grouped import ALIGNMENT, GroupedExperts
+from trivium.kernels.moe.torch_moe import Experts, Route
+from trivium.kernels.precision import product_operand, without_autocast
 
 __all__ = [
     "BETA_GATE",
     "BETA_UP",
+    "Activation",
     "experts",
     "experts_reference",
     "experts_step",
@@ -32,6 +37,10 @@ __all__ = [
 @without_autocast
 def situ_glu(g: Tensor, u: Tensor) -> Tensor:
     """4 tanh(g/4) σ(g) · 25 tanh(u/25), computed in fp32, in g's dtype (K3 report, equation 12)."""
+    if use_triton("situ_glu", g):
+        from trivium.kernels.moe.triton_glu import TritonSiTUGLU
+
+        return TritonSiTUGLU.apply(g, u)
     return SiTUGLU.apply(g, u)
 
 
@@ -47,12 +56,26 @@ def route(logits_TE: Tensor, bias_E: Tensor, k: int) -> tuple[Tensor, Tensor, Te
     return Route.apply(logits_TE, bias_E, k)
 
 
-@without_autocast
 def experts(
-    z_TL: Tensor, indices_TK: Tensor, probs_TK: Tensor, w1_EFL: Tensor, w3_EFL: Tensor, w2_ELF: Tensor
-) -> Tensor:
-    """u_TL = Σ_j p_j w2_j SiTU(w1_j z, w3_j z) in z's dtype (K3 report, equation 13); no token is dropped.
+    z_TL: Tensor, indices_TK: Tensor, probs_TK: Tensor, w1_EFL: Tensor, w3_EFL: Tensor, w2_ELF: Tensor,
+    *, activation: Activation = "situ",
+) -> Tensor:  # fmt: skip
+    """u_TL = Σ_j p_j w2_j glu(w1_j z, w3_j z) (K3 report, equation 13); no token is dropped.
 
-    Deterministic: every sum has one order, whatever the number of threads gives each expert.
+    In z's dtype; inside autocast in autocast's, as any product. Deterministic: every sum has one order, whatever the
+    number of threads gives each expert. Half precision on a GPU takes grouped products, without a host sync when
+    widths are multiples of 8.
     """
-    return Experts.apply(z_TL, indices_TK, probs_TK, w1_EFL, w3_EFL, w2_ELF)
+    return _experts(product_operand(z_TL), indices_TK, probs_TK, w1_EFL, w3_EFL, w2_ELF, activation)
+
+
+@without_autocast
+def _experts(
+    z_TL: Tensor, indices_TK: Tensor, probs_TK: Tensor, w1_EFL: Tensor, w3_EFL: Tensor, w2_ELF: Tensor,
+    activation: Activation,
+) -> Tensor:  # fmt: skip
+    operands = z_TL, indices_TK, probs_TK, w1_EFL, w3_EFL, w2_ELF, activation
+    aligned = w1_EFL.shape[1] % ALIGNMENT == 0 and w1_EFL.shape[2] % ALIGNMENT == 0
+    if z_TL.is_cuda and z_TL.dtype in (torch.bfloat16, torch.float16) and aligned and indices_TK.numel():
+        return GroupedExperts.apply(*operands, use_triton("experts", z_TL))
+    return Experts.apply(*operands)

@@ -21,6 +21,11 @@ def situ_glu_reference(g: Tensor, u: Tensor, beta_gate: float = BETA_GATE, beta_
     return (gate * beta_up * torch.tanh(u_high / beta_up)).to(g.dtype)
 
 
+def swiglu_reference(g: Tensor, u: Tensor) -> Tensor:
+    """g σ(g) u, the K2 baseline's."""
+    return g * torch.sigmoid(g) * u
+
+
 def route_reference(logits_TE: Tensor, bias_E: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return (indices_TK, probs_TK, cutoff_T): top-k of σ(logits) + bias, shares of σ alone, the (k+1)-th value."""
     dtype = accumulation_dtype(logits_TE)
@@ -32,9 +37,11 @@ def route_reference(logits_TE: Tensor, bias_E: Tensor, k: int) -> tuple[Tensor, 
 
 
 def experts_reference(
-    z_TL: Tensor, indices_TK: Tensor, probs_TK: Tensor, w1_EFL: Tensor, w3_EFL: Tensor, w2_ELF: Tensor
-) -> Tensor:
-    """u_t = Σ_j p_j w2_j SiTU(w1_j z_t, w3_j z_t), one token and one expert after another."""
+    z_TL: Tensor, indices_TK: Tensor, probs_TK: Tensor, w1_EFL: Tensor, w3_EFL: Tensor, w2_ELF: Tensor,
+    *, activation: str = "situ",
+) -> Tensor:  # fmt: skip
+    """u_t = Σ_j p_j w2_j glu(w1_j z_t, w3_j z_t), one token and one expert after another; glu is SiTU or SwiGLU."""
+    glu = situ_glu_reference if activation == "situ" else swiglu_reference
     dtype = accumulation_dtype(z_TL)
     rows = []
     for t in range(z_TL.shape[0]):
@@ -42,7 +49,7 @@ def experts_reference(
         u_L = torch.zeros_like(z_L)
         for j in range(indices_TK.shape[1]):
             e = int(indices_TK[t, j])
-            hidden_F = situ_glu_reference(w1_EFL[e].to(dtype) @ z_L, w3_EFL[e].to(dtype) @ z_L)
+            hidden_F = glu(w1_EFL[e].to(dtype) @ z_L, w3_EFL[e].to(dtype) @ z_L)
             u_L = u_L + probs_TK[t, j].to(dtype) * (w2_ELF[e].to(dtype) @ hidden_F)
         rows.append(u_L)
     return torch.stack(rows).to(z_TL.dtype) if rows else z_TL * 1.0

@@ -1,4 +1,4 @@
-"""SiTU-GLU, router and grouped experts with their gradients.
+"""Router and grouped experts with their gradients, on any device and in any dtype.
 
 Tokens are sorted by expert (stable, so every sum has one order), each expert is two matrix products on its slice, and
 the mixture adds a token's K results in order. Expert outputs are not kept: a probability's gradient is ⟨a, w2ᵀ du⟩.
@@ -13,51 +13,12 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from trivium.kernels.moe.reference import BETA_GATE, BETA_UP
+from trivium.kernels.moe.torch_glu import CONSTANT, Activation, glu, glu_backward, product
 from trivium.kernels.packed import accumulation_dtype
 
-__all__ = ["Experts", "Route", "SiTUGLU"]
+__all__ = ["Experts", "Route"]
 
 TILE = 8  # rows; whole tiles give bit-equal rows at any slice length on AVX2 and AVX-512
-
-
-def _situ(g: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return (value / (β1 β2), tanh(g/β1), tanh(u/β2), σ(g)); the constant goes into a factor that a caller has."""
-    tanh_g, tanh_u, sigmoid = torch.tanh(g / BETA_GATE), torch.tanh(u / BETA_UP), torch.sigmoid(g)
-    return (tanh_g * sigmoid).mul_(tanh_u), tanh_g, tanh_u, sigmoid
-
-
-def _situ_backward(
-    dy: Tensor, tanh_g: Tensor, tanh_u: Tensor, sigmoid: Tensor, dg: Tensor, du: Tensor
-) -> None:  # fmt: skip
-    """Fill dg and du; `dy` carries the factor β1 β2.
-
-    ∂f/∂g = β2 t_u σ ((1 − t_g²) + β1 t_g (1 − σ)), ∂f/∂u = β1 t_g σ (1 − t_u²).
-    """
-    slope = torch.addcmul(dy.new_tensor(1 / BETA_GATE), tanh_g, tanh_g, value=-1 / BETA_GATE)
-    slope.addcmul_(tanh_g, 1 - sigmoid)
-    common = dy * sigmoid
-    torch.mul(slope.mul_(common), tanh_u, out=dg)
-    slope = torch.addcmul(dy.new_tensor(1 / BETA_UP), tanh_u, tanh_u, value=-1 / BETA_UP)
-    torch.mul(slope.mul_(common), tanh_g, out=du)
-
-
-class SiTUGLU(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, g: Tensor, u: Tensor) -> Tensor:
-        dtype = accumulation_dtype(g, u)
-        value, *parts = _situ(g.to(dtype), u.to(dtype))
-        ctx.save_for_backward(*parts)  # half again as much as g and u, but tanh is most of the work
-        ctx.dtypes = g.dtype, u.dtype
-        return value.mul_(BETA_GATE * BETA_UP).to(g.dtype)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor]:
-        tanh_g, tanh_u, sigmoid = ctx.saved_tensors
-        dg, du = torch.empty_like(tanh_g), torch.empty_like(tanh_u)
-        _situ_backward(dy.to(sigmoid.dtype) * (BETA_GATE * BETA_UP), tanh_g, tanh_u, sigmoid, dg, du)
-        return dg.to(ctx.dtypes[0]), du.to(ctx.dtypes[1])
 
 
 class Route(torch.autograd.Function):
@@ -109,8 +70,9 @@ def _spread(probs_TK: Tensor, place_P: Tensor, rows: int) -> Tensor:
 class Experts(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, z_TL: Tensor, indices_TK: Tensor, probs_TK: Tensor, w1_EFL: Tensor, w3_EFL: Tensor, w2_ELF: Tensor
-    ) -> Tensor:
+        ctx: Any, z_TL: Tensor, indices_TK: Tensor, probs_TK: Tensor, w1_EFL: Tensor, w3_EFL: Tensor, w2_ELF: Tensor,
+        activation: Activation,
+    ) -> Tensor:  # fmt: skip
         T, K = indices_TK.shape
         E, F, L = w1_EFL.shape
         token_R, place_P, counts = _group(indices_TK, E)
@@ -121,32 +83,32 @@ class Experts(torch.autograd.Function):
         for e, (z, hidden) in enumerate(zip(z_RL.split(counts), hidden_R2F.split(counts), strict=True)):
             torch.mm(z, w13_E2FL[e].T, out=hidden)
         dtype = accumulation_dtype(z_TL)
-        p_R1 = _spread(probs_TK, place_P, R).to(dtype).mul_(BETA_GATE * BETA_UP)
-        a_RF, *parts = _situ(hidden_R2F[:, :F].to(dtype), hidden_R2F[:, F:].to(dtype))
+        p_R1 = _spread(probs_TK, place_P, R).to(dtype).mul_(CONSTANT[activation])
+        a_RF, parts = glu(hidden_R2F[:, :F].to(dtype), hidden_R2F[:, F:].to(dtype), activation)
         a_RF = a_RF.mul_(p_R1).to(z_TL.dtype)
         y_RL = z_TL.new_empty(R, L)
         for e, (a, y) in enumerate(zip(a_RF.split(counts), y_RL.split(counts), strict=True)):
             torch.mm(a, w2_ELF[e].to(z_TL.dtype).T, out=y)
         ctx.save_for_backward(z_TL, probs_TK, w13_E2FL, w2_ELF, token_R, place_P, *parts)
-        ctx.counts, ctx.dtypes = counts, (w1_EFL.dtype, w3_EFL.dtype)
+        ctx.counts, ctx.dtypes, ctx.activation = counts, (w1_EFL.dtype, w3_EFL.dtype), activation
         return y_RL.index_select(0, place_P).view(T, K, L).to(dtype).sum(1).to(z_TL.dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, du_TL: Tensor) -> tuple[Tensor | None, ...]:
-        z_TL, probs_TK, w13_E2FL, w2_ELF, token_R, place_P, tanh_g, tanh_u, sigmoid = ctx.saved_tensors
-        counts, F = ctx.counts, w2_ELF.shape[2]
+        z_TL, probs_TK, w13_E2FL, w2_ELF, token_R, place_P, *parts = ctx.saved_tensors
+        counts, activation, F = ctx.counts, ctx.activation, w2_ELF.shape[2]
         (T, K), L = probs_TK.shape, z_TL.shape[1]
         dtype, row_dtype = accumulation_dtype(z_TL), z_TL.dtype
         du_RL = du_TL.index_select(0, token_R)
         dap_RF = du_RL.new_empty(du_RL.shape[0], F)
         for e, (du, dap) in enumerate(zip(du_RL.split(counts), dap_RF.split(counts), strict=True)):
             torch.mm(du, w2_ELF[e].to(row_dtype), out=dap)
-        a_RF = (tanh_g * sigmoid).mul_(tanh_u)
-        p_R1 = _spread(probs_TK, place_P, token_R.shape[0]).to(dtype).mul_(BETA_GATE * BETA_UP)
-        dp_R = (a_RF * dap_RF).sum(-1).mul_(BETA_GATE * BETA_UP)
-        dhidden_R2F = tanh_g.new_empty(len(tanh_g), 2 * F)
-        _situ_backward(dap_RF * p_R1, tanh_g, tanh_u, sigmoid, dhidden_R2F[:, :F], dhidden_R2F[:, F:])
+        a_RF = product(parts)
+        p_R1 = _spread(probs_TK, place_P, token_R.shape[0]).to(dtype).mul_(CONSTANT[activation])
+        dp_R = (a_RF * dap_RF).sum(-1).mul_(CONSTANT[activation])
+        dhidden_R2F = a_RF.new_empty(len(a_RF), 2 * F)
+        glu_backward(dap_RF * p_R1, parts, activation, dhidden_R2F[:, :F], dhidden_R2F[:, F:])
         dhidden_R2F = dhidden_R2F.to(row_dtype)
         ap_RF = a_RF.mul_(p_R1).to(row_dtype)
         z_RL = z_TL.index_select(0, token_R)
@@ -160,4 +122,4 @@ class Experts(torch.autograd.Function):
         dz_TL = dz_RL.index_select(0, place_P).view(T, K, L).to(dtype).sum(1).to(row_dtype)
         dprobs_TK = dp_R.index_select(0, place_P).view(T, K).to(probs_TK.dtype)
         dw1_EFL, dw3_EFL = dw13_E2FL[:, :F].to(ctx.dtypes[0]), dw13_E2FL[:, F:].to(ctx.dtypes[1])
-        return dz_TL, None, dprobs_TK, dw1_EFL, dw3_EFL, dw2_ELF.to(w2_ELF.dtype)
+        return dz_TL, None, dprobs_TK, dw1_EFL, dw3_EFL, dw2_ELF.to(w2_ELF.dtype), None

@@ -37,10 +37,12 @@ def test_situ_equals_its_definition_and_is_bounded(make, compare):
     assert torch.equal(situ_glu(huge, torch.tensor([1e4, 1e4, -1e4])), torch.tensor([0.0, 100.0, -100.0]))
 
 
+@pytest.mark.parametrize("activation", ["situ", "swiglu"])
 @pytest.mark.parametrize("T", [1, 2, 5])
-def test_experts_fetched_pair_by_pair_equal_the_definition(make, T):
+def test_experts_fetched_pair_by_pair_equal_the_definition(make, T, activation):
     operands = (make(T, L).detach(), *routed(make, T), *(w.detach() for w in weights(make)))
-    torch.testing.assert_close(experts_step(*operands), experts_reference(*operands))
+    expected = experts_reference(*operands, activation=activation)
+    torch.testing.assert_close(experts_step(*operands, activation=activation), expected)
 
 
 @pytest.mark.parametrize("T", [0, 1, 20])
@@ -64,11 +66,12 @@ def test_the_router_chooses_by_biased_scores_and_weighs_by_plain_ones(make):
 
 
 @settings(max_examples=15)
-@given(T=st.integers(0, 12), k=st.integers(1, 7))
-def test_experts_equal_the_loop(make, compare, T, k):
+@given(T=st.integers(0, 12), k=st.integers(1, 7), activation=st.sampled_from(["situ", "swiglu"]))
+def test_experts_equal_the_loop(make, compare, T, k, activation):
     indices, probs = routed(make, T, k)
     compare(
-        lambda z, p, *w: experts(z, indices, p, *w), lambda z, p, *w: experts_reference(z, indices, p, *w),
+        lambda z, p, *w: experts(z, indices, p, *w, activation=activation),
+        lambda z, p, *w: experts_reference(z, indices, p, *w, activation=activation),
         [make(T, L), probs, *weights(make)],
     )  # fmt: skip
 

@@ -1,0 +1,151 @@
+"""The experts by grouped products and the gated units in Triton: bf16 on a GPU, fp32 with the interpreter elsewhere."""
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="the activation's kernels need triton (constraints.txt)")
+
+from trivium.kernels.moe import experts, experts_reference, route, situ_glu, situ_glu_reference
+from trivium.kernels.moe.torch_grouped import GroupedExperts, sort_pairs
+from trivium.kernels.moe.triton_glu import TritonSiTUGLU
+
+# The interpreter is NumPy: its sigmoid overflows on the way to 0.
+pytestmark = [pytest.mark.filterwarnings("ignore:overflow encountered in exp:RuntimeWarning")]
+GPU = torch.cuda.is_available()
+if GPU:
+    pytestmark.append(pytest.mark.gpu)
+DEVICE, DTYPE = ("cuda", torch.bfloat16) if GPU else ("cpu", torch.float32)
+TOLERANCES = (1e-2, 2e-2) if GPU else (2e-6, 4e-6)
+E, L, F = 8, 16, 24
+
+
+def operands(make, indices_TK, L=L, F=F, dtype=DTYPE):
+    T, K = indices_TK.shape
+    probs_TK = make(T, K, dtype=torch.float32, scale=0.2, shift=0.5)
+    sizes = (T, L), (E, F, L), (E, F, L), (E, L, F)
+    z_TL, *weights = (make(*size, dtype=dtype) for size in sizes)
+    return [z_TL, probs_TK, *weights]
+
+
+def grouped(indices_TK, activation="situ", fused=True):
+    def run(z_TL, probs_TK, *weights):
+        moved = z_TL.to(DEVICE), indices_TK.to(DEVICE), probs_TK.to(DEVICE), *(w.to(DEVICE) for w in weights)
+        return GroupedExperts.apply(*moved, activation, fused).cpu()
+
+    return run
+
+
+def choices(T, K, only=E):
+    """K different experts a token, none of them beyond the first `only`."""
+    scores = torch.rand(T, only, generator=torch.Generator().manual_seed(T))
+    return scores.argsort(dim=1)[:, :K]
+
+
+LAYOUTS = {
+    "one token": choices(1, 3),
+    "empty experts": choices(30, 2, only=3),
+    "one expert takes all": torch.full((33, 1), 5),
+    "all experts but one": choices(19, E - 1),
+}
+
+
+@pytest.mark.parametrize("activation", ["situ", "swiglu"])
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_outputs_and_gradients_equal_the_definition(make, compare, layout, activation, fused):
+    indices = LAYOUTS[layout]
+    compare(
+        grouped(indices, activation, fused),
+        lambda z, p, *w: experts_reference(z, indices, p, *w, activation=activation),
+        operands(make, indices), *TOLERANCES,
+    )  # fmt: skip
+
+
+def test_no_token_at_all(make):
+    z, probs, *w = (x.detach().to(DEVICE).requires_grad_() for x in operands(make, choices(0, 2)))
+    y = experts(z, choices(0, 2).to(DEVICE), probs, *w)
+    assert y.shape == (0, L)
+    assert all(not gradient.any() for gradient in torch.autograd.grad(y.sum(), w))
+
+
+def test_pairs_are_sorted_by_expert_and_by_token(make):
+    indices = choices(50, 3, only=6)
+    pair_P, place_P, ends_E = (x.cpu() for x in sort_pairs(indices.to(DEVICE), E))
+    flat = indices.flatten()
+    assert torch.equal(pair_P, flat.argsort(stable=True))
+    assert torch.equal(pair_P[place_P], torch.arange(len(flat)))
+    assert torch.equal(ends_E.long(), torch.bincount(flat, minlength=E).cumsum(0))
+    assert ends_E.dtype == torch.int32
+
+
+def test_an_expert_without_tokens_has_a_zero_gradient(make):
+    indices = torch.tensor([[2, 5], [5, 2]])
+    leaves = operands(make, indices)
+    for gradient in torch.autograd.grad(grouped(indices)(*leaves).sum(), leaves[2:]):
+        assert (gradient.abs().amax((1, 2)) > 0).nonzero().squeeze(1).tolist() == [2, 5]
+
+
+def test_a_second_run_gives_the_same_bits(make):
+    indices = choices(60, 3)
+    leaves = operands(make, indices)
+    first, second = ([y := grouped(indices)(*leaves), *torch.autograd.grad(y.square().sum(), leaves)] for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (37, 3, 5), (3, 300)])
+def test_situ_alone_equals_its_definition(make, compare, shape):
+    x = [make(*shape, dtype=DTYPE, scale=5), make(*shape, dtype=DTYPE, scale=30)]
+    compare(lambda g, u: TritonSiTUGLU.apply(g.to(DEVICE), u.to(DEVICE)).cpu(), situ_glu_reference, x, *TOLERANCES)
+
+
+def test_situ_is_exact_for_tiny_values_and_bounded_for_huge_ones():
+    tiny = torch.logspace(-7, 0, 50)
+    ones = torch.ones(50)
+    found = TritonSiTUGLU.apply(ones.to(DEVICE), tiny.to(DEVICE)).cpu()
+    torch.testing.assert_close(found.double(), situ_glu_reference(ones.double(), tiny.double()), rtol=1e-6, atol=0)
+    huge = torch.tensor([-1e4, 1e4, 1e4], device=DEVICE), torch.tensor([1e4, 1e4, -1e4], device=DEVICE)
+    assert TritonSiTUGLU.apply(*huge).tolist() == [0.0, 100.0, -100.0]
+
+
+def test_autocast_reads_the_rows_as_a_product_would(make):
+    """The K2 baseline's rows come straight from a norm, in fp32."""
+    indices = choices(20, 3)
+    z, probs, *w = (x.detach().to(DEVICE) for x in operands(make, indices, dtype=torch.float32))
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        found = experts(z, indices.to(DEVICE), probs, *w, activation="swiglu")
+    assert found.dtype == torch.bfloat16
+    wanted = experts_reference(z.bfloat16().double(), indices.to(DEVICE), probs, *w, activation="swiglu")
+    assert (found - wanted).norm() / wanted.norm() < 1e-2
+
+
+@pytest.mark.gpu
+def test_the_operators_take_this_path_on_a_gpu_and_never_wait_for_it(make):
+    indices = choices(64, 3)
+    z, probs, *w = operands(make, indices, dtype=torch.float32)
+    leaves = [x.detach().cuda().requires_grad_() for x in (z, probs, *w)]
+    indices = indices.cuda()
+    torch.cuda.synchronize()
+    for mode in ("default", "error"):  # the first pass compiles
+        torch.cuda.set_sync_debug_mode(mode)
+        try:
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                y = experts(leaves[0], indices, *leaves[1:])
+                activated = situ_glu(y, y)
+            gradients = torch.autograd.grad((activated + y).sum(), leaves)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    names = type(y.grad_fn).__name__, type(activated.grad_fn).__name__
+    assert names == ("GroupedExpertsBackward", "TritonSiTUGLUBackward")
+    assert all(g.dtype == torch.float32 and g.isfinite().all() for g in gradients)
+
+
+@pytest.mark.gpu
+def test_the_router_never_waits_for_the_gpu(make):
+    logits, bias = make(64, 32, dtype=torch.float32).detach().cuda().requires_grad_(), torch.zeros(32, device="cuda")
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        _, probs, _ = route(logits, bias, 4)
+        probs.square().sum().backward()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert logits.grad.isfinite().all()
