@@ -16,6 +16,7 @@ from trivium.kernels.kda.segments import fold, kda_segment, kda_segment_gradient
 from trivium.kernels.kda.step import kda_step
 from trivium.kernels.kda.tiles import MAX_FALL, TILE
 from trivium.kernels.kda.torch_chunk import ChunkedKDA
+from trivium.kernels.kda.unbounded import unbounded_kda
 from trivium.kernels.precision import without_autocast
 
 __all__ = [
@@ -52,25 +53,24 @@ def kda(
     """Return o_THV in v's dtype, and with `return_state` the final states [D, H, K, V] in fp32.
 
     q, k as they leave the convolution (the L2 norm is inside), `gate_THK` the raw z without bias, `beta_TH` logits;
-    g = lower_bound · σ(e^A (z + bias)). `lower_bound` None is Kimi Linear's older gate without a bound: token by token
-
-    (slow, for parity only). `plan` (ChunkPlan.build of this `cu_seqlens`) saves building it in every layer.
+    g = lower_bound · σ(e^A (z + bias)). `lower_bound` None is Kimi Linear's older gate without a bound, in
+    PyTorch alone. `plan` (ChunkPlan.build of this `cu_seqlens`) saves building it in every layer.
     Editing a token changes no earlier output, not by one bit, and a document's outputs don't depend on its neighbours.
     Raises ValueError for a wrong `cu_seqlens` and for a bound that 16 rows can't hold in fp32.
     """
     T, H, K = q_THK.shape
-    if lower_bound is None:
-        o_THV, state = kda_reference(
-            q_THK, k_THK, v_THV, gate_THK, beta_TH, A_log_H, dt_bias_HK, cu_seqlens,
-            initial_state=initial_state, lower_bound=None, scale=scale,
-        )  # fmt: skip
-        return (o_THV.to(v_THV.dtype), state) if return_state else o_THV.to(v_THV.dtype)
-    if not -MAX_FALL <= lower_bound * (TILE - 1) <= 0:
+    if lower_bound is not None and not -MAX_FALL <= lower_bound * (TILE - 1) <= 0:
         raise ValueError(f"lower_bound must lie in [{-MAX_FALL / (TILE - 1):.2f}, 0]; found {lower_bound}")
     if plan is None:
         plan = ChunkPlan.build(cu_seqlens, T, q_THK.device)
     elif plan.tokens != T:
         raise ValueError(f"the plan was built for {plan.tokens} tokens and the row has {T}; build it from this row")
+    scale = K**-0.5 if scale is None else scale
+    if lower_bound is None:
+        o_THV, state = unbounded_kda(
+            q_THK, k_THK, v_THV, gate_THK, beta_TH, A_log_H, dt_bias_HK, initial_state, plan, scale
+        )
+        return (o_THV.to(v_THV.dtype), state) if return_state else o_THV.to(v_THV.dtype)
     function: Any = ChunkedKDA
     if use_triton("kda", q_THK, dtypes=(torch.bfloat16,), fits={K, v_THV.shape[-1]} <= {64, 128}):
         from trivium.kernels.kda.triton_chunk import TritonKDA
@@ -78,6 +78,6 @@ def kda(
         function = TritonKDA
     o_THV, state = function.apply(
         q_THK, k_THK, v_THV, gate_THK, beta_TH, A_log_H, dt_bias_HK.view(H, K), initial_state, plan, lower_bound,
-        K**-0.5 if scale is None else scale, return_state,
+        scale, return_state,
     )  # fmt: skip
     return (o_THV, state) if return_state else o_THV
