@@ -1,6 +1,7 @@
 """Initial weights, one rule for each kind of parameter (spec: K3 config, AttnRes paper, FLA for the decay bias).
 
-Odd: rules go by the parameter's name, so a model built on the meta device can be filled after `to_empty`.
+Odd: rules go by the parameter's name, so a model built on the meta device can be filled after `to_empty`. Only the
+decay scale's start depends on a switch, since without a bound it is Kimi Linear's.
 """
 
 import math
@@ -8,17 +9,29 @@ import math
 import torch
 from torch import Tensor, nn
 
+from trivium.model.kda import KDA
+
 STD = 0.02  # initializer_range of the released configuration
 DECAY_STEP = (1e-3, 1e-1)  # dt range of Mamba-2 and Gated DeltaNet
 DECAY_STEP_FLOOR = 1e-4
+UNBOUNDED_SCALE = (1.0, 16.0)  # e^A of a decay without a bound (Kimi Linear; FLA)
 
 
 @torch.no_grad()
 def init_weights(module: nn.Module, *, std: float = STD, seed: int = 0) -> None:
     """Fills every parameter in name order from one seeded CPU generator: the same seed gives the same model."""
     generator = torch.Generator().manual_seed(seed)
+    unbounded = {f"{name}.A_log" for name, part in module.named_modules() if _is_unbounded(part)}
     for name, parameter in sorted(module.named_parameters()):
-        parameter.copy_(_draw(name, parameter, std, generator))
+        if name in unbounded:
+            low, high = UNBOUNDED_SCALE
+            parameter.copy_(torch.log(torch.rand(parameter.shape, generator=generator) * (high - low) + low))
+        else:
+            parameter.copy_(_draw(name, parameter, std, generator))
+
+
+def _is_unbounded(part: nn.Module) -> bool:
+    return isinstance(part, KDA) and part.config.decay_bound is None
 
 
 def _draw(name: str, parameter: Tensor, std: float, generator: torch.Generator) -> Tensor:

@@ -13,10 +13,13 @@ from torch import Tensor, nn
 from trivium.data.config import Strict
 from trivium.kernels.gated_norm import gated_norm, rms_norm
 from trivium.kernels.kda import ChunkPlan, kda, kda_step
+from trivium.kernels.kda.plan import TILE
+from trivium.kernels.kda.tiles import MAX_FALL
 from trivium.kernels.short_conv import TapPlan, short_conv, short_conv_step
 from trivium.model.cache import KDACache
 
 CONV_TAPS = 4
+LOWEST_BOUND = -MAX_FALL / (TILE - 1)  # what a tile's rows hold in fp32
 
 
 class ShortConv(nn.Module):
@@ -44,8 +47,20 @@ class KDA(nn.Module):
         head_dim: int
         # full_rank is K3's gate; low_rank (through head_dim) is Kimi Linear's; none leaves the norm alone.
         gate: Literal["full_rank", "low_rank", "none"] = "full_rank"
+        # Log decay of a token: bound · σ(e^A z); None: Kimi Linear's −e^A · softplus(z), on the PyTorch path alone.
+        decay_bound: float | None = -5.0
         # The released checkpoint stores A_log zero-padded to this many entries: counted, never built.
         stored_decay_scales: int | None = None
+
+        def __post_init__(self) -> None:
+            for name in ("heads", "head_dim"):
+                if getattr(self, name) < 1:
+                    raise ValueError(f"{name} is {getattr(self, name)}; give at least 1")
+            if self.decay_bound is not None and not LOWEST_BOUND <= self.decay_bound < 0:
+                raise ValueError(
+                    f"decay_bound is {self.decay_bound:g}; give a log decay of a token from {LOWEST_BOUND:.2f} up to 0 "
+                    "(K3: -5), or null for Kimi Linear's decay without a bound"
+                )
 
         def build(self, width: int, eps: float) -> "KDA":
             return KDA(self, width, eps)
@@ -84,7 +99,7 @@ class KDA(nn.Module):
         taps: TapPlan | None = None,
     ) -> Tensor:
         """Packed documents; an empty cache takes what they leave behind, a filled one has one more token of each."""
-        split = (self.config.heads, self.config.head_dim)
+        split, bound = (self.config.heads, self.config.head_dim), self.config.decay_bound
         q_TC, k_TC, v_TC = self._convolve(x_TD, cu_seqlens, cache, taps)
         operands = (
             q_TC.unflatten(-1, split),
@@ -96,11 +111,11 @@ class KDA(nn.Module):
             self.dt_bias.unflatten(-1, split),
         )
         if cache is None:
-            o_THK = kda(*operands, cu_seqlens, plan=chunks)
+            o_THK = kda(*operands, cu_seqlens, lower_bound=bound, plan=chunks)
         elif cache.state_BHKV is None:
-            o_THK, cache.state_BHKV = kda(*operands, cu_seqlens, return_state=True, plan=chunks)
+            o_THK, cache.state_BHKV = kda(*operands, cu_seqlens, return_state=True, lower_bound=bound, plan=chunks)
         else:
-            o_THK, cache.state_BHKV = kda_step(*operands, cache.state_BHKV)
+            o_THK, cache.state_BHKV = kda_step(*operands, cache.state_BHKV, lower_bound=bound)
         gate_THK = self._gate(x_TD)
         if gate_THK is None:
             y_THK = rms_norm(o_THK, self.o_norm.weight, self.o_norm.eps)

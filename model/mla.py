@@ -37,8 +37,24 @@ class MLA(nn.Module):
         extra_dim: int
         q_lora: int
         kv_lora: int
-        gate: Literal["full_rank", "none"] = "full_rank"
-        rope_base: float | None = None
+        # full_rank is K3's gate, none is K2's; low_rank goes through head_dim, as Kimi Linear's KDA gate does.
+        gate: Literal["full_rank", "low_rank", "none"] = "full_rank"
+        rope_base: float | None = None  # None: no positions at all (K3); a base turns the extra dims (K2: 50000)
+
+        def __post_init__(self) -> None:
+            for name in ("heads", "head_dim", "q_lora", "kv_lora"):
+                if getattr(self, name) < 1:
+                    raise ValueError(f"{name} is {getattr(self, name)}; give at least 1")
+            if self.extra_dim < 0:
+                raise ValueError(f"extra_dim is {self.extra_dim}; give 0 or more")
+            if self.rope_base is None:
+                return
+            if self.rope_base <= 1:
+                raise ValueError(f"rope_base is {self.rope_base:g}; give a base above 1 (K2: 50000), or null for none")
+            if self.extra_dim < 2 or self.extra_dim % 2:
+                raise ValueError(
+                    f"extra_dim is {self.extra_dim}; positions turn pairs of these dims: give an even number"
+                )
 
         @property
         def scale(self) -> float:
@@ -59,6 +75,9 @@ class MLA(nn.Module):
         self.kv_b_proj = nn.Linear(config.kv_lora, config.heads * 2 * config.head_dim, bias=False)
         if config.gate == "full_rank":
             self.g_proj = nn.Linear(width, channels, bias=False)
+        elif config.gate == "low_rank":
+            self.g_a_proj = nn.Linear(width, config.head_dim, bias=False)
+            self.g_b_proj = nn.Linear(config.head_dim, channels, bias=False)
         self.o_proj = nn.Linear(channels, width, bias=False)
         # The step's largest scaled logit a head; the joint model adds to it, QK-clip takes it.
         self.register_buffer("logit_max", torch.full((config.heads,), -torch.inf), persistent=False)
@@ -80,9 +99,10 @@ class MLA(nn.Module):
             o_THV, logit_max_H = self._attend(q_THQ, c_TL, extra_TR, cu_seqlens, blocks)
             if cache is not None:
                 cache.fill(torch.cat([c_TL, extra_TR], dim=-1), offsets(cu_seqlens, x_TD.shape[0]))
-        if config.gate == "full_rank":
+        if config.gate != "none":
+            gate_TC = self.g_proj(x_TD) if config.gate == "full_rank" else self.g_b_proj(self.g_a_proj(x_TD))
             # o is fp32: the gate multiplies it before the cast (K3 report, section 2.1.2).
-            o_THV = o_THV * torch.sigmoid(self.g_proj(x_TD).to(o_THV.dtype)).unflatten(-1, (config.heads, -1))
+            o_THV = o_THV * torch.sigmoid(gate_TC.to(o_THV.dtype)).unflatten(-1, (config.heads, -1))
         return Attended(self.o_proj(o_THV.to(x_TD.dtype).flatten(-2)), logit_max_H)
 
     def _attend(
