@@ -41,8 +41,8 @@ class Backbone(nn.Module):
         vocab: int
         width: int
         layers: int
-        # A mixer over all tokens every so many layers (K3: 4, that is 3 KDA : 1 MLA) and always at the last; 1 = all.
-        mla_every: int
+        # MLA every so many layers and always at the last (K3: 4, that is 3 KDA : 1 MLA); 1: in all; None: in none.
+        mla_every: int | None
         kda: KDA.Config
         mla: MLA.Config
         dense_layers: int  # the first so many have no experts; more than `layers`: the MTP layer has none either
@@ -58,12 +58,16 @@ class Backbone(nn.Module):
         def __post_init__(self) -> None:
             if self.mtp_layers not in (0, 1):
                 raise ValueError(f"mtp_layers is {self.mtp_layers}; K3 has one, 0 leaves it out")
-            for name in ("vocab", "width", "layers", "mla_every", "attn_res_block", "dense_hidden"):
+            for name in ("vocab", "width", "layers", "attn_res_block", "dense_hidden"):
                 if getattr(self, name) < 1:
                     raise ValueError(f"{name} is {getattr(self, name)}; give at least 1")
+            if self.mla_every is not None and self.mla_every < 1:
+                raise ValueError(f"mla_every is {self.mla_every}; 1: MLA in all layers, null: in none of them")
 
         def is_mla(self, layer: int) -> bool:
-            """Whether layer `layer` (from 0) is MLA; the last always is."""
+            """Whether layer `layer` (from 0) is MLA; the last is, unless none is (the MTP layer is in any case)."""
+            if self.mla_every is None:
+                return False
             return (layer + 1) % self.mla_every == 0 or layer == self.layers - 1
 
         def opens_block(self, layer: int) -> bool:
