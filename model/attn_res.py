@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from trivium.kernels.attnres import attnres, attnres_step
+from trivium.kernels.attnres import attnres
 
 
 class AttnRes(nn.Module):
@@ -20,8 +20,7 @@ class AttnRes(nn.Module):
         self.gamma = nn.Parameter(torch.empty(width))
         self.eps = eps
 
-    def forward(self, sources_TD: Sequence[Tensor], decoding: bool = False) -> Tensor:
+    def forward(self, sources_TD: Sequence[Tensor]) -> Tensor:
         if len(sources_TD) == 1:
             return sources_TD[0]
-        mix = attnres_step if decoding else attnres
-        return mix(sources_TD, self.query, self.gamma, self.eps)
+        return attnres(sources_TD, self.query, self.gamma, self.eps)

@@ -129,5 +129,5 @@ class Backbone(nn.Module):
             stats.append(layer_stats)
         final_TD = prefix_TD
         if self.config.residual == "attn_res":
-            final_TD = self.out_res([*bank, prefix_TD], shared.decoding)
+            final_TD = self.out_res([*bank, prefix_TD])
         return Hidden(self.norm(final_TD), final_TD, tuple(stats))

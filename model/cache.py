@@ -21,6 +21,14 @@ class KDACache:
     state_BHKV: Tensor | None = None
     tails: tuple[Tensor, Tensor, Tensor] | None = None  # q, k, v: [B, 3, C] each
 
+    def take(self, row_R: Tensor) -> None:
+        """Keeps these rows, in this order; a row may come twice."""
+        assert self.state_BHKV is not None
+        assert self.tails is not None
+        self.state_BHKV = self.state_BHKV[row_R]
+        q, k, v = self.tails
+        self.tails = q[row_R], k[row_R], v[row_R]
+
 
 @dataclass(slots=True)
 class MLACache:
@@ -57,6 +65,14 @@ class MLACache:
                 self.before_BS = torch.nn.functional.pad(self.before_BS, (0, more))
         self._held_BSX[:, self.columns] = x_BX
         self.columns += 1
+
+    def take(self, row_R: Tensor) -> None:
+        """Keeps these rows, in this order; a row may come twice. Columns stay: sums over them keep their order."""
+        assert self._held_BSX is not None
+        assert self.start_B is not None
+        self._held_BSX, self.start_B = self._held_BSX[row_R], self.start_B[row_R]
+        if self.before_BS is not None:
+            self.before_BS = self.before_BS[row_R]
 
 
 def _room(columns: int) -> int:

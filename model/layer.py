@@ -40,7 +40,7 @@ class Pass:
     cu_seqlens: Tensor
     count: bool = False
     real_T: Tensor | None = None
-    decoding: bool = False  # one token of each document, the rest is in the caches
+    decoding: bool = False  # one token of each of a few documents: their experts are fetched one by one
     # What the operators read of `cu_seqlens`, built once for all layers; each builds its own where None.
     chunks: ChunkPlan | None = None
     taps: TapPlan | None = None
@@ -104,25 +104,27 @@ class Layer(nn.Module):
         opens = self.residuals and self.opens_block
         h_TD = prefix_TD
         if self.residuals:
-            h_TD = self.attn_res(bank_TD if opens else [*bank_TD, prefix_TD], shared.decoding)
-        a_TD, logit_max_H = self._mix_tokens(self.input_norm(h_TD), shared, cache)
+            h_TD = self.attn_res(bank_TD if opens else [*bank_TD, prefix_TD])
+        a_TD, logit_max_H = self.mix_tokens(self.input_norm(h_TD), shared, cache)
         prefix_TD = a_TD if opens else prefix_TD + a_TD
-        h_TD = self.mlp_res([*bank_TD, prefix_TD], shared.decoding) if self.residuals else prefix_TD
-        m_TD, counts_EX = self._mix_channels(self.post_norm(h_TD), shared)
+        h_TD = self.mlp_res([*bank_TD, prefix_TD]) if self.residuals else prefix_TD
+        m_TD, counts_EX = self.mix_channels(self.post_norm(h_TD), shared)
         return prefix_TD + m_TD, LayerStats(counts_EX, logit_max_H)
 
-    def _mix_tokens(self, x_TD: Tensor, shared: Pass, cache: LayerCache | None) -> tuple[Tensor, Tensor | None]:
+    def mix_tokens(self, x_TD: Tensor, shared: Pass, cache: LayerCache | None) -> tuple[Tensor, Tensor | None]:
+        """Attention over normalised rows, and each head's largest logit where there is one."""
         if shared.stretches and cache is None:
-            parts = [self._mix_tokens(x_TD[start:stop], part, None) for start, stop, part in shared.stretches]
+            parts = [self.mix_tokens(x_TD[start:stop], part, None) for start, stop, part in shared.stretches]
             tops = [logit_max_H for _, logit_max_H in parts if logit_max_H is not None]
             return torch.cat([y_TD for y_TD, _ in parts]), torch.stack(tops).amax(0) if tops else None
         if isinstance(self.attn, KDA):
             return self.attn(x_TD, shared.cu_seqlens, cache, chunks=shared.chunks, taps=shared.taps), None
         return self.attn(x_TD, shared.cu_seqlens, cache, blocks=shared.blocks)
 
-    def _mix_channels(self, x_TD: Tensor, shared: Pass) -> tuple[Tensor, Tensor | None]:
+    def mix_channels(self, x_TD: Tensor, shared: Pass) -> tuple[Tensor, Tensor | None]:
+        """MLP or experts over normalised rows, and the balance counts where they were asked for."""
         if shared.stretches and not shared.count:
-            return torch.cat([self._mix_channels(x_TD[a:b], part)[0] for a, b, part in shared.stretches]), None
+            return torch.cat([self.mix_channels(x_TD[a:b], part)[0] for a, b, part in shared.stretches]), None
         if isinstance(self.mlp, GatedMLP):
             return self.mlp(x_TD), None
         return self.mlp(x_TD, count=shared.count, real_T=shared.real_T, decoding=shared.decoding)

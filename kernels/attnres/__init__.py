@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from trivium.kernels.attnres.reference import attnres_reference
-from trivium.kernels.attnres.step import attnres_step
+from trivium.kernels.attnres.step import attnres_bank, attnres_join
 from trivium.kernels.attnres.torch_attnres import AttnRes, merge, phase_one
 from trivium.kernels.precision import without_autocast
 
-__all__ = ["attnres", "attnres_reference", "attnres_step", "merge", "phase_one"]
+__all__ = ["attnres", "attnres_bank", "attnres_join", "attnres_reference", "merge", "phase_one"]
 
 
 @without_autocast

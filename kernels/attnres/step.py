@@ -1,6 +1,8 @@
-"""Attention Residuals for single tokens, for decoding: the few short sources are stacked, which costs least there.
+"""Attention Residuals for decoding, in two phases (arXiv 2603.15031; K3 report, section 2.2).
 
-N sources, B tokens, D model width.
+Queries don't depend on the input: all of a block's read its bank in one pass, and each adds the block's running sum
+when that is there: the bank's mixture and that sum, weighted by softmax(log of the bank's weights' sum, sum's logit).
+N sources in the bank, S queries, B tokens (one a document), D model width; `a` is query ⊙ gamma.
 """
 
 from collections.abc import Sequence
@@ -9,14 +11,31 @@ import torch
 from torch import Tensor
 
 from trivium.kernels.packed import accumulation_dtype
+from trivium.kernels.precision import without_autocast
 
-__all__ = ["attnres_step"]
+__all__ = ["attnres_bank", "attnres_join"]
 
 
-def attnres_step(sources_NBD: Sequence[Tensor], query_D: Tensor, gamma_D: Tensor, eps: float = 1e-5) -> Tensor:
-    """h_BD as `attnres` gives it, without gradients."""
-    dtype = accumulation_dtype(query_D, *sources_NBD)
-    v_NBD = torch.stack([*sources_NBD]).to(dtype)
-    r_NB = torch.linalg.vector_norm(v_NBD, dim=-1).square_().mul_(1 / v_NBD.shape[-1]).add_(eps).rsqrt_()
-    p_NB = (v_NBD @ (query_D * gamma_D).to(dtype)).mul_(r_NB).softmax(0)
-    return v_NBD.mul_(p_NB.unsqueeze(-1)).sum(0).to(sources_NBD[0].dtype)
+@without_autocast
+def attnres_bank(bank_NBD: Sequence[Tensor], a_SD: Tensor, eps: float = 1e-5) -> tuple[Tensor, Tensor]:
+    """Phase one: (mixtures of the bank [S, B, D], logs of their weights' sums [S, B]), in fp32, without gradients.
+
+    A mixture is what `attnres` gives over the bank alone.
+    """
+    dtype = accumulation_dtype(a_SD, *bank_NBD)
+    v_BND = torch.stack([*bank_NBD], dim=1).to(dtype)
+    r_BN = torch.linalg.vector_norm(v_BND, dim=-1).square_().mul_(1 / v_BND.shape[-1]).add_(eps).rsqrt_()
+    a_BDS = a_SD.to(dtype).t().expand(v_BND.shape[0], -1, -1)
+    logits_BNS = torch.bmm(v_BND, a_BDS).mul_(r_BN.unsqueeze(-1))
+    mixed_BSD = torch.bmm(logits_BNS.softmax(1).transpose(1, 2), v_BND)
+    return mixed_BSD.transpose(0, 1).contiguous(), logits_BNS.logsumexp(1).t()
+
+
+@without_autocast
+def attnres_join(own_BD: Tensor, mixed_BD: Tensor, total_B: Tensor, a_D: Tensor, eps: float = 1e-5) -> Tensor:
+    """Phase two: one query's mixture with the running sum as one more source, [B, D] in the sum's dtype."""
+    v_BD = own_BD.to(mixed_BD.dtype)
+    r_B = torch.linalg.vector_norm(v_BD, dim=-1).square_().mul_(1 / v_BD.shape[-1]).add_(eps).rsqrt_()
+    # A softmax over two, no sigmoid of one number a row: elementwise functions round whole vectors and rests otherwise.
+    p_B2 = torch.stack([total_B, (v_BD @ a_D.to(v_BD.dtype)).mul_(r_B)], dim=-1).softmax(-1)
+    return torch.lerp(mixed_BD, v_BD, p_B2[:, 1:]).to(own_BD.dtype)

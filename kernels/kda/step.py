@@ -34,7 +34,8 @@ def kda_step(
     decay_BHK = kda_gate(gate_BHK.to(dtype), A_log_H.to(dtype), dt_bias_HK.to(dtype), lower_bound).exp()
     S_BHKV = decay_BHK.unsqueeze(-1) * state_BHKV.to(dtype)
     delta_BHV = v_BHV.to(dtype) - torch.einsum("bhkv,bhk->bhv", S_BHKV, k_BHK)
-    write_BHK = torch.sigmoid(beta_BH.to(dtype)).unsqueeze(-1) * k_BHK
+    # Expanded first: of few numbers the last are rounded apart, so a row's bits would depend on how many there are.
+    write_BHK = torch.sigmoid(beta_BH.to(dtype).unsqueeze(-1).expand_as(k_BHK)) * k_BHK
     S_BHKV = S_BHKV + write_BHK.unsqueeze(-1) * delta_BHV.unsqueeze(-2)
     o_BHV = scale * torch.einsum("bhkv,bhk->bhv", S_BHKV, q_BHK)
     return o_BHV.to(v_BHV.dtype), S_BHKV

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from trivium.kernels.attnres import attnres, attnres_reference, attnres_step, merge, phase_one
+from trivium.kernels.attnres import attnres, attnres_bank, attnres_join, attnres_reference, merge, phase_one
 
 T, D = 7, 12
 
@@ -14,10 +14,18 @@ def test_outputs_and_gradients_equal_the_definition(make, compare, sources):
     compare(lambda *x: attnres(x[:-2], *x[-2:]), lambda *x: attnres_reference(x[:-2], *x[-2:]), operands)
 
 
-@pytest.mark.parametrize("sources", [2, 5])
-def test_the_form_for_single_tokens_equals_the_definition(make, sources):
-    stack, query, gamma = [make(T, D).detach() for _ in range(sources)], make(D).detach(), make(D).detach()
-    torch.testing.assert_close(attnres_step(stack, query, gamma), attnres_reference(stack, query, gamma))
+@pytest.mark.parametrize(("dtype", "bound"), [(torch.float64, 1e-12), (torch.float32, 2e-6)])
+@pytest.mark.parametrize("bank", [1, 4])
+def test_two_phases_of_decoding_equal_the_definition(make, bank, dtype, bound):
+    sources = [make(T, D, dtype=dtype).detach() for _ in range(bank)]
+    queries, gammas = make(3, D, dtype=dtype).detach(), make(3, D, dtype=dtype).detach()
+    own = [make(T, D, dtype=dtype, scale=3.0).detach() for _ in range(3)]
+    mixed, total = attnres_bank(sources, queries * gammas)
+    for s in range(3):
+        joined = attnres_join(own[s], mixed[s], total[s], queries[s] * gammas[s])
+        precise = [x.double() for x in (*sources, own[s], queries[s], gammas[s])]
+        assert (joined - attnres_reference(precise[:-2], *precise[-2:])).abs().max() < bound
+        assert (mixed[s] - attnres_reference(precise[:bank], *precise[-2:])).abs().max() < bound
 
 
 def test_a_stack_equals_a_list(make, compare):

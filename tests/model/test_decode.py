@@ -1,5 +1,7 @@
 """Cached decoding gives the full forward pass's logits, for text, after a picture, and for the K2 baseline."""
 
+from dataclasses import fields
+
 import pytest
 import torch
 
@@ -82,6 +84,65 @@ def test_the_caches_hold_what_the_sizes_say(small, awake, sample):
             assert isinstance(cache, KDACache)
             assert cache.state_BHKV.shape == (1, kda.heads, kda.head_dim, kda.head_dim)
             assert all(tail.shape == (1, 3, kda.heads * kda.head_dim) for tail in cache.tails)
+
+
+@pytest.mark.parametrize("family", ["small", "small_k2"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_documents_that_leave_change_nothing_for_the_others(request, awake, sample, family, dtype):
+    """Eleven documents in sixteen rows; ends free rows, and no bit of another document's logits moves."""
+    config = request.getfixturevalue(family)
+    model = awake(config, dtype).eval()
+    lengths = [5, 40, 17, 3, 80, 9, 33, 12, 7, 21, 50]
+    leaving = {3: {4}, 5: {0, 3, 7}, 9: {1, 2, 5, 6, 8, 9}}
+    begun = collate([sample(length, seed=length) for length in lengths], config.media_pad)
+
+    def decoded(leaving):
+        state, live, seen, rows = prefill(model, begun), [*range(len(lengths))], {}, []
+        for number in range(12):
+            gone = leaving.get(number, set())
+            if gone:
+                state.keep([place for place, one in enumerate(live) if one not in gone])
+                live = [one for one in live if one not in gone]
+            logits_BV = step(model, [(7 * number + one) % 150 for one in live], state)
+            seen |= {(one, number): row_V.clone() for one, row_V in zip(live, logits_BV, strict=True)}
+            rows.append(state.rows)
+        return seen, rows, state
+
+    whole, rows, _ = decoded({})
+    assert rows == [16] * 12
+    found, rows, state = decoded(leaving)
+    assert rows == [16] * 5 + [8] * 7
+    assert state.tokens_B.tolist() == [lengths[10] + 12]
+    assert {one for one, number in found if number == 11} == {10}
+    assert all(torch.equal(whole[key], row_V) for key, row_V in found.items())
+
+
+def test_memory_grows_by_the_latents_alone(small, awake, sample):
+    model = awake(small, torch.float32).eval()
+    state = prefill(model, collate([sample(40), sample(9)], small.media_pad))
+
+    def held():
+        tensors = [value for cache in state.caches for f in fields(cache) for value in [getattr(cache, f.name)]]
+        tensors = [t for value in tensors for t in (value if isinstance(value, tuple) else (value,))]
+        assert all(t.grad_fn is None for t in tensors if isinstance(t, torch.Tensor))
+        return sum(t.nbytes for t in tensors if isinstance(t, torch.Tensor))
+
+    before = held()
+    for token in range(300):
+        step(model, [token % 150] * 2, state)
+    mla = small.backbone.mla
+    layers = sum(small.backbone.is_mla(layer) for layer in range(small.backbone.layers))
+    a_column = layers * state.rows * (4 * (mla.kv_lora + mla.extra_dim) + 1)  # its latents, and one mark
+    columns = 340
+    assert held() - before <= a_column * (columns + max(64, columns // 4))
+    assert len(state.caches) == small.backbone.layers
+
+
+@pytest.mark.parametrize("places", [[], [1, 0], [0, 0], [2], [-1]])
+def test_only_documents_that_are_there_can_be_kept(small, awake, sample, places):
+    state = prefill(awake(small), collate([sample(5), sample(6)], small.media_pad))
+    with pytest.raises(UsageError, match="of 2 documents; give rising places"):
+        state.keep(places)
 
 
 def test_a_step_wants_one_token_a_document(small, awake, sample):
