@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from trivium.data.config import Strict
 
 if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
     from trivium.model.joint import JointModel
     from trivium.model.optim.muon import PerHeadMuon
 
@@ -35,8 +37,11 @@ class OptimizerConfig(Strict, frozen=True, kw_only=True):
         if self.qk_clip is not None and self.qk_clip <= 0:
             raise ValueError(f"qk_clip is {self.qk_clip:g}; give a logit above 0, such as 100, or null")
 
-    def build(self, model: "JointModel") -> "PerHeadMuon":
-        """The optimizer of a model's parameters, learning rate 0 until `set_lr`."""
+    def build(self, model: "JointModel", group: "ProcessGroup | None" = None) -> "PerHeadMuon":
+        """The optimizer of a model's parameters, learning rate 0 until `set_lr`; shared by the ranks of `group`."""
         from trivium.model.optim.muon import PerHeadMuon
+        from trivium.model.optim.sharded import ShardedMuon
 
+        if group is not None:
+            return ShardedMuon(model.named_parameters(), model.config, self, group=group)
         return PerHeadMuon(model.named_parameters(), model.config, self)
