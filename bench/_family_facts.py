@@ -1,0 +1,246 @@
+"""What the runs of the family show: spikes, dead experts, load, speed, pictures, and a verdict for each promise.
+
+Pure functions of metrics lines; nothing here trains or reads a device.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trivium.data.config import Strict
+
+Line = Mapping[str, Any]
+
+SPIKE, BEHIND = 0.5, 100  # nats above the median of so many steps before
+QUIET = 100  # steps without a token that make an expert a dead one
+SETTLED = 20  # steps of the load test before load is judged
+MEAN_LOAD, WORST_LOAD, LOAD_EXPERTS, LOAD_TOKENS = 1.15, 1.3, 256, 65536
+WORTH = 0.1  # nats a token that the true picture is worth, at the low end of the interval
+SOME_THOUSAND = 2000  # steps
+FALL = 0.5  # nats that a switched model's loss must fall
+PEAK_FLOPS = 989e12  # one H200, bf16, dense
+
+
+class Verdict(Strict, frozen=True, kw_only=True):
+    """One promise: what was found, what was wanted, and pass, FAIL or missing."""
+
+    what: str
+    found: str
+    wanted: str
+    verdict: str
+
+
+def spikes(losses: Sequence[float | None], warmup: int, above: float = SPIKE, behind: int = BEHIND) -> list[int]:
+    """Steps (from 1) after the warm-up whose loss is more than `above` over the median of the `behind` steps before.
+
+    A loss that is not finite (None) is a spike wherever it comes.
+    """
+    found = []
+    for at, loss in enumerate(losses):
+        if loss is None:
+            found.append(at + 1)
+            continue
+        before = [value for value in losses[max(0, at - behind) : at] if value is not None]
+        if at >= warmup and len(before) >= behind // 2 and loss > statistics.median(before) + above:
+            found.append(at + 1)
+    return found
+
+
+def dead_experts(lines: Sequence[Line], quiet: int = QUIET) -> int | None:
+    """At most so many experts, over all layers, got no token in the last `quiet` steps; None for too few steps.
+
+    A line holds how many got none in its step. One that got none in all of them is among them each time, so the
+    smallest count bounds the dead from above.
+    """
+    tail = [line["experts"]["dead"] for line in lines[-quiet:] if line.get("experts")]
+    if len(tail) < quiet:
+        return None
+    return sum(min(layer) for layer in zip(*tail, strict=True))
+
+
+def load(lines: Sequence[Line], settled: int = SETTLED) -> dict[str, Any] | None:
+    """Max / mean load by layer: mean over the steps after `settled`, and of each step its mean and worst layer."""
+    steps = [line for line in lines if line.get("experts")]
+    if not steps:
+        return None
+    rows = [line["experts"]["max_over_mean"] for line in steps]
+    tail = rows[settled:]
+    layers = [statistics.fmean(column) for column in zip(*tail, strict=True)] if tail else None
+    return {
+        "names": steps[0]["experts"]["layers"],
+        "by_step_mean": [statistics.fmean(row) for row in rows],
+        "by_step_worst": [max(row) for row in rows],
+        "layers": layers,
+        "mean": None if layers is None else statistics.fmean(layers),
+        "worst": None if layers is None else max(layers),
+        "worst_of_any_step": max((max(row) for row in tail), default=None),
+        "tokens": round(statistics.fmean(sum(line["tokens"].values()) for line in steps)),
+        "steps": len(rows),
+    }
+
+
+def speed(lines: Sequence[Line], flops_a_token: int | None) -> dict[str, Any]:
+    """Of the second half of the steps: median seconds, tokens a second, MFU."""
+    half = lines[len(lines) // 2 :]
+    if not half:
+        return {"seconds": None, "tokens_per_second": None, "mfu": None, "waiting": None}
+    seconds = statistics.median(line["time"]["step"] for line in half)
+    tokens = statistics.fmean(sum(line["tokens"].values()) for line in half)
+    waiting = sum(line["time"]["data"] for line in half) / sum(line["time"]["step"] for line in half)
+    return {
+        "seconds": seconds,
+        "tokens_per_second": tokens / seconds,
+        "mfu": None if flops_a_token is None else flops_a_token * tokens / seconds / PEAK_FLOPS,
+        "waiting": waiting,
+    }
+
+
+def run_facts(lines: Sequence[Line], steps: int, flops_a_token: int | None = None) -> dict[str, Any]:
+    """Everything about one run from its metrics lines; `steps` is how many it was given."""
+    done = [line for line in lines if line["kind"] == "step"]
+    held = [line for line in lines if line["kind"] == "held_out"]
+    totals = [line["loss"]["total"] for line in done]
+    rates = [line["lr"] for line in done]
+    warmup = rates.index(max(rates)) + 1 if rates else 0
+    found = spikes(totals, warmup)
+    norms = [line["grad_norm"] for line in done]
+    logits = [line["max_logit"] for line in done if line.get("max_logit") is not None]
+    last = held[-1] if held else {}
+    shuffled = last.get("image_shuffled") or {}
+    return {
+        "steps": len(done),
+        "of": steps,
+        "tokens": {kind: sum(line["tokens"][kind] for line in done) for kind in ("text", "vision")},
+        "first_loss": totals[0] if totals else None,
+        "last_loss": _mean(totals[-50:]),
+        "warmup": warmup,
+        "spikes": found,
+        "not_finite": sum(value is None for value in (*totals, *norms)),
+        "largest_rise": _largest_rise(totals, warmup),
+        "grad_norm": {"median": _median(norms), "max_after_warmup": max(_numbers(norms[warmup:]), default=None)},
+        "max_logit": max(logits, default=None),
+        "clipped_heads": sum(line.get("clipped_heads") or 0 for line in done),
+        "dead": dead_experts(done),
+        "load": load(done),
+        "speed": speed(done, flops_a_token),
+        "held_out": {
+            "step": last.get("step"),
+            "text": (last.get("text") or {}).get("loss"),
+            "image": (last.get("image") or {}).get("loss"),
+            "gap": shuffled.get("gap"),
+            "corpora": {name: entry["gap"] for name, entry in shuffled.get("corpora", {}).items()},
+        },
+        "held_out_curve": [
+            [
+                line["step"],
+                (line["text"] or {}).get("loss"),
+                ((line["image_shuffled"] or {}).get("gap") or {}).get("mean"),
+            ]
+            for line in held
+        ],
+    }
+
+
+def _numbers(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = _numbers(values)
+    return statistics.median(known) if known else None
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = _numbers(values)
+    return statistics.fmean(known) if known else None
+
+
+def _largest_rise(losses: Sequence[float | None], warmup: int) -> float | None:
+    """How far a step came above the median of those before it, at most: what the spikes' bound is held against."""
+    rises = [
+        loss - statistics.median(before)
+        for at, loss in enumerate(losses)
+        if at >= warmup
+        and loss is not None
+        and len(before := _numbers(losses[max(0, at - BEHIND) : at])) >= BEHIND // 2
+    ]
+    return max(rises, default=None)
+
+
+def judge(runs: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, str]) -> list[Verdict]:
+    """A verdict for each promise; `wanted` maps the name of every run to its kind, `runs` holds what was found."""
+    verdicts: list[Verdict] = []
+    for name, kind in wanted.items():
+        facts = runs.get(name)
+        if facts is None or not facts["steps"]:
+            verdicts.append(Verdict(what=name, found="no step", wanted="a run", verdict="missing"))
+        elif kind == "run":
+            verdicts += _judge_run(name, facts)
+        elif kind == "load":
+            verdicts += _judge_load(name, facts)
+        else:
+            verdicts.append(_judge_switch(name, facts))
+    return verdicts
+
+
+def _judge_run(name: str, facts: Mapping[str, Any]) -> list[Verdict]:
+    dead, gap = facts["dead"], facts["held_out"]["corpora"].get("drawings")
+    rise = facts["largest_rise"]
+    out = [
+        Verdict(
+            what=f"{name}: steps", found=f"{facts['steps']:,} of {facts['of']:,}", wanted=f"≥ {SOME_THOUSAND:,}",
+            verdict="pass" if facts["steps"] >= SOME_THOUSAND else "missing",
+        ),
+        Verdict(
+            what=f"{name}: spikes",
+            found=f"{len(facts['spikes'])} (largest rise {'–' if rise is None else f'{rise:.2f}'} nats)",
+            wanted=f"none above {SPIKE:g} nats over the median of {BEHIND} steps, none not finite",
+            verdict="FAIL" if facts["spikes"] or facts["not_finite"] else "pass" if rise is not None else "missing",
+        ),
+        Verdict(
+            what=f"{name}: dead experts", found="too few steps" if dead is None else str(dead),
+            wanted=f"none without a token in the last {QUIET} steps",
+            verdict="missing" if dead is None else "pass" if dead == 0 else "FAIL",
+        ),
+    ]  # fmt: skip
+    if gap is None or gap["low"] is None:
+        found, verdict = "not measured", "missing"
+    else:
+        found = f"{gap['mean']:.3f} ({gap['low']:.3f} to {gap['high']:.3f}) nats a token, {gap['records']} drawings"
+        verdict = "pass" if gap["low"] >= WORTH else "FAIL"
+    wanted = f"another picture costs ≥ {WORTH:g} nats, 95 % interval"
+    return [*out, Verdict(what=f"{name}: pictures matter", found=found, wanted=wanted, verdict=verdict)]
+
+
+def _judge_load(name: str, facts: Mapping[str, Any]) -> list[Verdict]:
+    """The bounds are Quantile Balancing's; the sign step's load stands beside it, without a verdict of its own."""
+    found = facts["load"]
+    if found is None or found["mean"] is None:
+        return [Verdict(what=f"{name}: load", found="too few steps", wanted=f"> {SETTLED} steps", verdict="missing")]
+    told = f"mean over layers {found['mean']:.3f}, worst layer {found['worst']:.3f}, {found['tokens']:,} tokens a step"
+    good = found["mean"] <= MEAN_LOAD and found["worst"] <= WORST_LOAD
+    verdict = "missing" if found["tokens"] < LOAD_TOKENS else "pass" if good else "FAIL"
+    if facts.get("balance") != "quantile":
+        verdict = "beside"
+    wanted = f"mean ≤ {MEAN_LOAD:g}, worst ≤ {WORST_LOAD:g} after step {SETTLED}, {LOAD_EXPERTS} experts"
+    return [Verdict(what=f"{name}: max / mean load", found=told, wanted=wanted, verdict=verdict)]
+
+
+def _judge_switch(name: str, facts: Mapping[str, Any]) -> Verdict:
+    first, last = facts["first_loss"], facts["last_loss"]
+    broken = facts["not_finite"] or first is None or last is None
+    short = facts["steps"] < facts["of"]
+    fell = not broken and last <= first - FALL
+    return Verdict(
+        what=f"{name}: trains",
+        found="not finite" if broken else f"{first:.2f} → {last:.2f} in {facts['steps']} steps",
+        wanted=f"falls by ≥ {FALL:g} nats, all finite",
+        verdict="FAIL" if broken or not (fell or short) else "missing" if short else "pass",
+    )
+
+
+def smooth(values: Sequence[float | None], width: int = 25) -> list[float]:
+    """The running median over `width` values."""
+    known = [math.nan if value is None else value for value in values]
+    return [statistics.median(known[max(0, at - width + 1) : at + 1]) for at in range(len(known))]

@@ -1,0 +1,123 @@
+"""What `bench/family.py` trains: the family's members, the load test, and each switch; all by `trivium train`."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import yaml
+
+from trivium.data.config import Strict
+
+ROOT = Path(__file__).resolve().parent.parent
+RUN = Path("recipes/runs/family-results.yaml")
+SCHEDULE = Path("recipes/curricula/results.yaml")
+MEMBERS = ("tiny", "small", "k2-tiny", "k2-small")
+STEPS = {"tiny": 3000, "small": 2000, "k2-tiny": 3000, "k2-small": 2000}
+
+Kind = Literal["run", "load", "switch"]
+
+# From nano, one mechanism at a time as the K2 baseline or Kimi Linear has it.
+SWITCHES: dict[str, tuple[str, ...]] = {
+    "none": (),
+    "attention-all-mla": ("model.backbone.mla_every=1",),
+    "attention-all-kda": ("model.backbone.mla_every=null",),
+    "decay-unbounded": ("model.backbone.kda.decay_bound=null",),
+    "kda-gate-low-rank": ("model.backbone.kda.gate=low_rank",),
+    "kda-gate-none": ("model.backbone.kda.gate=none",),
+    "mla-gate-low-rank": ("model.backbone.mla.gate=low_rank",),
+    "mla-gate-none": ("model.backbone.mla.gate=none",),
+    "residual-plain": ("model.backbone.residual=plain",),
+    "experts-full-width": ("model.backbone.moe.latent=null", "model.backbone.moe.scaling=2.827"),
+    "activation-swiglu": ("model.backbone.activation=swiglu",),
+    "balance-sign": ("model.backbone.moe.balance=sign",),
+    "balance-none": ("model.backbone.moe.balance=none",),
+    "muon-whole": ("optimizer.per_head=false",),
+    "positions-rope": ("model.backbone.mla.rope_base=50000.0",),
+    "k2-nano": ("model.preset=k2-nano", "optimizer.per_head=false"),
+}
+
+
+class Job(Strict, frozen=True, kw_only=True):
+    """One run. `rows` and `context` replace the schedule's stages by a single one; left out, its two stages stay."""
+
+    name: str
+    kind: Kind
+    preset: str
+    steps: int
+    rows: int | None = None
+    context: int | None = None
+    peak: float | None = None  # learning rate; None: the schedule's
+    warmup: float | None = None  # share of the steps; None: the schedule's
+    changes: tuple[str, ...] = ()  # as --set gives them
+    evaluate: int = 0  # steps; 0: not at all
+
+    def shortened(self, steps: int) -> "Job":
+        """The same with fewer steps, evaluated about six times."""
+        return msgspec.structs.replace(self, steps=steps, evaluate=every(steps))
+
+    def schedule(self) -> dict[str, Any]:
+        """The schedule of this job, with the number of steps it shall have."""
+        raw = yaml.safe_load((ROOT / SCHEDULE).read_text(encoding="utf-8"))
+        stages = raw["stages"]
+        if self.rows is not None and self.context is not None:
+            stages = [{**stages[0], "name": "only", "rows": self.rows, "context": self.context}]
+        batches = [stage["rows"] * int(stage["context"] * stage["fill"]) for stage in stages]
+        shares = [stage["tokens"] / batch for stage, batch in zip(stages, batches, strict=True)]
+        left = self.steps
+        for place, (stage, batch) in enumerate(zip(stages, batches, strict=True)):
+            last = place + 1 == len(stages)
+            steps = left if last else max(1, round(self.steps * shares[place] / sum(shares)))
+            left -= steps
+            stage["tokens"] = steps * batch
+        raw["stages"] = [stage for stage in stages if stage["tokens"]]
+        raw["lr"] |= {} if self.peak is None else {"peak": self.peak}
+        raw["lr"] |= {} if self.warmup is None else {"warmup_ratio": self.warmup}
+        return raw
+
+    def overrides(self, schedule: Path, corpora: Path) -> list[str]:
+        """What the run file is changed by."""
+        given = [
+            f"schedule={schedule}",
+            f"corpora={corpora / 'corpora'}",
+            f"tokenizer={corpora / 'tokenizer.json'}",
+            f"model.preset={self.preset}",
+            f"eval.every={self.evaluate}",
+        ]
+        return given + list(self.changes)
+
+
+def main_runs(steps: dict[str, int]) -> Iterator[Job]:
+    """The four members, K2 with Muon on whole matrices."""
+    for name in MEMBERS:
+        count = steps[name]
+        baseline = ("optimizer.per_head=false",) if name.startswith("k2") else ()
+        yield Job(name=name, kind="run", preset=name, steps=count, changes=baseline, evaluate=every(count))
+
+
+def every(steps: int) -> int:
+    """Steps between evaluations, of which a run has about six."""
+    return max(100, math.ceil(steps / 600) * 100)
+
+
+def load_runs(rows: int = 34, steps: int = 60) -> Iterator[Job]:
+    """Fresh models of 256 experts on rows of 2K; 34 rows are 68 238 tokens a step. The rate warms up over 100 steps."""
+    for preset, changes in (
+        ("tiny", ()),
+        ("small", ()),
+        ("k2-tiny", ("optimizer.per_head=false", "model.backbone.moe.experts=256")),
+    ):
+        yield Job(
+            name=f"load-{preset}", kind="load", preset=preset, steps=steps, rows=rows, context=2048,
+            peak=0.004 * steps / 100, warmup=1.0, changes=changes,
+        )  # fmt: skip
+
+
+def switch_runs(steps: int = 120, rows: int = 8, context: int = 1024) -> Iterator[Job]:
+    """nano with each mechanism exchanged for another, and the K2 baseline of its size."""
+    for name, changes in SWITCHES.items():
+        yield Job(
+            name=f"switch-{name}", kind="switch", preset="nano", steps=steps, rows=rows, context=context, warmup=0.1,
+            changes=changes,
+        )  # fmt: skip

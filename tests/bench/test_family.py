@@ -1,0 +1,187 @@
+"""The family's runs: what counts as a spike, a dead expert, an even load; the schedules; the verdicts and the page."""
+
+import importlib
+import json
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from trivium.curriculum.schedule import Schedule
+from trivium.data.config import from_mapping
+from trivium.model.presets import configure
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = ("_curve_plot", "_family_facts", "_family_jobs", "_family_page", "_family_pool", "family")
+
+
+@pytest.fixture(scope="module", name="family")
+def fixture_family():
+    sys.path.insert(0, str(ROOT / "bench"))
+    try:
+        yield {name.removeprefix("_family_"): importlib.import_module(name) for name in MODULES}
+    finally:
+        sys.path.remove(str(ROOT / "bench"))
+        for name in MODULES:
+            sys.modules.pop(name, None)
+
+
+def step_line(step, loss, *, dead=(0, 0), load=(1.1, 1.2), tokens=70_000, lr=1.0):
+    return {
+        "kind": "step", "step": step, "lr": lr, "loss": {"total": loss, "text": loss, "image": loss, "mtp": loss},
+        "grad_norm": 1.0, "max_logit": 3.0, "clipped_heads": 0, "tokens": {"text": tokens, "vision": 0},
+        "experts": {"layers": ["layer 1", "mtp"], "dead": list(dead), "max_over_mean": list(load)},
+        "time": {"step": 0.5, "data": 0.0},
+    }  # fmt: skip
+
+
+def gap(low):
+    return {"mean": low + 0.02, "low": low, "high": low + 0.04, "records": 300}
+
+
+def held_line(step, low):
+    worth = {"gap": gap(low), "corpora": {"drawings": {"gap": gap(low)}}}
+    return {"kind": "held_out", "step": step, "text": {"loss": 3.0}, "image": {"loss": 1.0}, "image_shuffled": worth}
+
+
+def test_a_spike_stands_above_the_median_of_the_steps_before_it(family):
+    falling = [5.0 - 0.01 * step for step in range(300)]
+    spikes = family["facts"].spikes
+    assert spikes(falling, 20) == []
+    assert spikes([*falling[:200], falling[200] + 1.2, *falling[201:]], 20) == [201]
+    assert spikes([9.0] * 10 + falling, 20) == []  # the warm-up's own fall
+    assert spikes([*falling[:150], None, *falling[151:]], 20) == [151]  # not finite
+    slow = [2.0] * 200 + [2.4] * 100
+    assert spikes(slow, 20) == []
+    assert spikes([2.0] * 200 + [2.6] * 100, 20) == list(range(201, 251))  # until the median has followed
+
+
+def test_an_expert_is_dead_when_no_step_of_the_tail_used_it(family):
+    dead = family["facts"].dead_experts
+    lines = [step_line(step, 3.0, dead=(2, step % 2)) for step in range(100)]
+    assert dead(lines) == 2
+    assert dead([*lines[:-1], step_line(100, 3.0, dead=(0, 5))]) == 0  # each was used at least once
+    assert dead(lines[:99]) is None
+
+
+def test_load_is_judged_behind_the_twentieth_step_at_enough_tokens(family):
+    facts, judge = family["facts"], family["facts"].judge
+
+    def verdict(late, tokens=70_000, balance="quantile"):
+        lines = [step_line(step, 3.0, load=(9.0, 9.0) if step < 20 else late, tokens=tokens) for step in range(40)]
+        found = facts.run_facts(lines, 40) | {"balance": balance}
+        return judge({"load-x": found}, {"load-x": "load"})[0].verdict
+
+    assert verdict((1.1, 1.19)) == "pass"
+    assert verdict((1.0, 1.31)) == "FAIL"  # the worst layer
+    assert verdict((1.2, 1.2)) == "FAIL"  # the mean
+    assert verdict((1.1, 1.1), tokens=60_000) == "missing"
+    assert verdict((5.0, 5.0), balance="sign") == "beside"
+
+
+@pytest.mark.parametrize(
+    ("losses", "steps", "low", "expected"),
+    [
+        ([3.0] * 2400, 2400, 0.12, ["pass", "pass", "pass", "pass"]),
+        ([3.0] * 300, 2400, 0.09, ["missing", "pass", "pass", "FAIL"]),
+        ([3.0] * 2399 + [3.6], 2400, 0.12, ["pass", "FAIL", "pass", "pass"]),
+    ],
+)
+def test_a_run_is_judged_by_steps_spikes_experts_and_pictures(family, losses, steps, low, expected):
+    lines = [step_line(at + 1, loss, lr=min(1.0, (at + 1) / 20)) for at, loss in enumerate(losses)]
+    found = family["facts"].run_facts([*lines, held_line(len(losses), low)], steps)
+    assert found["warmup"] == 20
+    verdicts = family["facts"].judge({"tiny": found}, {"tiny": "run", "small": "run"})
+    assert [verdict.verdict for verdict in verdicts] == [*expected, "missing"]
+
+
+def test_a_switch_must_fall_and_stay_finite(family):
+    facts = family["facts"]
+
+    def verdict(losses, steps=100):
+        found = facts.run_facts([step_line(at + 1, loss) for at, loss in enumerate(losses)], steps)
+        return facts.judge({"s": found}, {"s": "switch"})[0].verdict
+
+    falling = [6.0 - 0.03 * step for step in range(100)]
+    assert verdict(falling) == "pass"
+    assert verdict([6.0] * 100) == "FAIL"
+    assert verdict([*falling[:50], None, *falling[51:]]) == "FAIL"
+    assert verdict(falling[:30]) == "missing"
+
+
+def test_speed_is_of_the_second_half(family):
+    lines = [step_line(step, 3.0) for step in range(10)]
+    for line in lines[:5]:
+        line["time"]["step"] = 60.0
+    found = family["facts"].speed(lines, flops_a_token=989_000_000)
+    assert found["tokens_per_second"] == 140_000
+    assert found["mfu"] == pytest.approx(0.14)
+
+
+def test_every_job_has_the_steps_it_was_given_and_a_model_that_can_be_built(family):
+    jobs = family["jobs"]
+    made = [*jobs.main_runs(jobs.STEPS), *jobs.load_runs(), *jobs.switch_runs()]
+    assert len({job.name for job in made}) == len(made)
+    for job in made:
+        schedule = from_mapping(job.schedule(), Schedule, name=job.name)
+        assert sum(stage.tokens // stage.batch for stage in schedule.stages) == job.steps
+        changes = [c.removeprefix("model.") for c in job.changes if c.startswith("model.backbone.")]
+        config = configure({"preset": job.preset}, name=job.name, overrides=changes)
+        if job.kind == "load":
+            assert config.backbone.moe.experts == 256
+            assert schedule.stages[0].batch >= 65536
+            assert schedule.lr.peak == pytest.approx(0.004 * job.steps / 100)
+    short = made[0].shortened(700)
+    assert sum(s.tokens // s.batch for s in from_mapping(short.schedule(), Schedule, name="s").stages) == 700
+
+
+def test_a_run_that_would_be_late_gets_the_steps_that_fit(family):
+    fitting = family["pool"].fitting
+    assert fitting(left=900, rate=0.1, seconds=100, start_up=20) is None  # 90 s of 100
+    assert fitting(left=2000, rate=0.1, seconds=100, start_up=20) == 700
+    assert fitting(left=2000, rate=1.0, seconds=30, start_up=40) == 0
+
+
+def test_results_are_written_from_archives_and_judged_again(family, tmp_path):
+    jobs, pool, page = family["jobs"], family["pool"], family["page"]
+    work = tmp_path / "work"
+    known = {}
+    for job, lines in (
+        (jobs.Job(name="tiny", kind="run", preset="tiny", steps=120), [held_line(0, 0.0), held_line(120, 0.2)]),
+        (jobs.Job(name="load-tiny", kind="load", preset="tiny", steps=120), []),
+        (jobs.Job(name="switch-none", kind="switch", preset="nano", steps=120), []),
+    ):
+        folder = work / "runs" / job.name
+        folder.mkdir(parents=True)
+        steps = [step_line(at + 1, 6.0 - at / 50) for at in range(120)]
+        (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [*steps, *lines]))
+        start = {"gpu": "0", "seconds": 9.0, "exit": 0, "beside": 1.0, "left": False}
+        known[job.name] = {"job": json.loads(jobs.msgspec.json.encode(job)), "command": ["x"], "starts": [start]}
+        log = work / "logs" / f"{job.name}.log"
+        log.parent.mkdir(exist_ok=True)
+        log.write_text("said\n")
+    (work / "runs" / "tiny" / "checkpoints").mkdir()
+    facts = {"command": "c", "commit": "abc", "device": "d", "versions": {}, "seconds": 1.0, "jobs": known}
+    pool.pack(work, tmp_path / "f.tar.gz", facts)
+    with tarfile.open(tmp_path / "f.tar.gz") as archive:
+        assert not [name for name in archive.getnames() if "checkpoints" in name]
+    gathered = page.Gathered([tmp_path / "f.tar.gz"])
+    found = gathered.facts()
+    verdicts = family["facts"].judge(found, gathered.kinds())
+    page.write(tmp_path / "out", gathered, found, verdicts, "Where the data came from.")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"results.json", "index.md", "curves", "runs.svg", "health.svg", "load.svg", "switches.svg"}
+    text = (tmp_path / "out" / "index.md").read_text()
+    assert "Where the data came from." in text
+    assert "0.220 (0.200 to 0.240)" in text
+    assert len((tmp_path / "out" / "curves" / "tiny.csv").read_text().splitlines()) == 121
+    again = json.loads((tmp_path / "out" / "results.json").read_text())
+    kinds = {name: run["job"]["kind"] for name, run in again["runs"].items()}
+    assert family["facts"].judge(again["runs"], kinds) == verdicts
+
+
+def test_the_run_file_reads(family):
+    raw = yaml.safe_load((ROOT / family["jobs"].RUN).read_text())
+    assert (ROOT / family["jobs"].RUN).parent.joinpath(raw["schedule"]).resolve() == ROOT / family["jobs"].SCHEDULE
