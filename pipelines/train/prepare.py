@@ -22,6 +22,7 @@ from trivium.model.presets import configure
 from trivium.pipelines.train.config import Run, check_tokenizer, model_choice, tokenizer_file
 from trivium.pipelines.train.folder import TOKENIZER
 from trivium.pipelines.train.loading.assemble import Assembler
+from trivium.pipelines.train.tower import Tower, open_tower
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Prepared:
     device: torch.device
     precision: str
     tokenizer: Path | None
+    tower: Tower | None  # where its first weights come from; None: they are drawn
+    tower_digest: str | None
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -47,6 +50,7 @@ class Prepared:
             corpus.pop("path")  # shards may move; their digests below may not change
         return {
             "model": to_mapping(self.model),
+            "vision_init": self.tower_digest,
             "schedule": schedule,
             "corpora": {name: self.plan.corpus_digest(name) for name in self.schedule.corpora},
             "tokenizer": next(iter(self.sets.values())).manifest.tokenizer,
@@ -88,7 +92,9 @@ def prepare(run: Run, *, name: str, cache: Path | None, progress: Callable[[int]
     model = configure(choice, name=f"{name}: model")
     with located(Path(run.schedule)):
         plan = Plan.open(schedule, catalogues_of(sets), cache=cache, progress=progress)
-    return Prepared(run, schedule, sets, plan, vocabulary, rules, model, device, precision, tokenizer)
+    tower = None if run.vision_init is None else open_tower(run.vision_init, model, name)
+    digest = None if tower is None else tower.digest()
+    return Prepared(run, schedule, sets, plan, vocabulary, rules, model, device, precision, tokenizer, tower, digest)
 
 
 def _open(run: Run, schedule: Schedule, patience: Patience, keep: Path | None) -> dict[str, ShardSet]:
@@ -116,13 +122,14 @@ def tokenised_by(sets: dict[str, ShardSet]) -> tuple[Vocabulary, PictureRules]:
 def deterministic(run: Run) -> Iterator[None]:
     """Fixed threads and deterministic algorithms inside: the same numbers in every process on this machine.
 
+    `deterministic: false` in the run leaves the algorithms to torch.
     Odd: MKL picks code paths by the alignment of memory; torch aligns to 64 bytes, which is enough. Flushing denormals
     is a thread's own state, inherited by the threads that it starts: enter before torch has started its workers.
     """
     threads, algorithms = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     fill = torch.utils.deterministic.fill_uninitialized_memory
     torch.set_num_threads(run.threads or os.cpu_count() or 1)
-    torch.use_deterministic_algorithms(True)
+    torch.use_deterministic_algorithms(run.deterministic)
     torch.utils.deterministic.fill_uninitialized_memory = False  # NaN in each new tensor: thousands of fills a step
     torch.backends.cudnn.benchmark = False
     torch.set_flush_denormal(True)  # decays near e^-5 a token reach denormals, which halve a CPU's speed
@@ -138,6 +145,8 @@ def deterministic(run: Run) -> Iterator[None]:
 def build_model(prepared: Prepared) -> JointModel:
     """The model with its initial weights, on the run's device, in training mode."""
     model = prepared.model.build(seed=prepared.run.seed)
+    if prepared.tower is not None:
+        prepared.tower.copy_into(model)
     return model.to(prepared.device).train()
 
 

@@ -2,10 +2,11 @@ import hashlib
 import shutil
 
 import pytest
+import torch
 
 from trivium.errors import ConfigError, DigestError, InputError, UsageError
 from trivium.pipelines.train.config import dump_resolved, load_run, reload_run
-from trivium.pipelines.train.prepare import prepare
+from trivium.pipelines.train.prepare import deterministic, prepare
 
 
 def ready(place, *overrides):
@@ -25,6 +26,14 @@ def test_overrides_reach_every_section(built):
         built / "run.yaml", ["optimizer.momentum=0.9", "eval.every=3", "model.backbone.layers=3", "loss.mtp=0.1"]
     )
     assert (run.optimizer.momentum, run.eval.every, run.model["backbone"]["layers"], run.loss.mtp) == (0.9, 3, 3, 0.1)
+
+
+def test_a_run_may_leave_the_choice_of_algorithms_to_torch(built):
+    before = torch.are_deterministic_algorithms_enabled()
+    for wanted in ("true", "false"):
+        with deterministic(load_run(built / "run.yaml", [f"deterministic={wanted}", "threads=1"])):
+            assert torch.are_deterministic_algorithms_enabled() is (wanted == "true")
+    assert torch.are_deterministic_algorithms_enabled() is before
 
 
 def test_the_resolved_form_reads_back(built):
