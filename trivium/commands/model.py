@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from trivium.commands import model_files
+
 Name = Annotated[str, typer.Argument(help="nano, tiny, small, base, k3 or k2.", metavar="PRESET")]
 Set = Annotated[
     list[str] | None,
@@ -17,6 +19,7 @@ def register(app: typer.Typer) -> None:
     """Adds `trivium model describe` to the command line."""
     group = typer.Typer(no_args_is_help=True, help="Shapes, parameters, FLOPs and memory of a model.")
     group.command("describe")(describe)
+    model_files.register(group)
     app.add_typer(group, name="model")
 
 

@@ -1,0 +1,92 @@
+"""docs/tensors.md, made from the rules: `python -m trivium.model.interop.page > docs/tensors.md`."""
+
+from collections.abc import Iterable
+
+from trivium.model.interop.forms import FORMS
+from trivium.model.interop.names import (
+    BLOCK,
+    LAYER,
+    MOE,
+    MTP,
+    PROJECTOR,
+    SOURCES,
+    TEXT,
+    TOWER,
+    Placed,
+    Rule,
+    mtp_prefix,
+    placed,
+)
+from trivium.model.presets import preset
+
+_HEAD = """# Names and shapes of published tensors
+
+`trivium model export` writes weights under these names, and `trivium model import` reads them. The tables are made from
+the rules in `model/interop/names.py` by `python -m trivium.model.interop.page`; a test compares.
+
+* Shapes are K3's, and K2's in the last table; N is the layer (from 0), E the expert, B the tower's block.
+* A model without a tower has no `language_model.` before its names (K2, Kimi Linear).
+* Experts: K3's release stores them packed (MXFP4: `weight_packed`, `weight_scale`). Ours stand under the unquantised
+  names that converters give them (`w1`, `w3`, `w2`: gate, up, down). That is our choice; packed files are refused with
+  that reason.
+* `A_log` has {stored} numbers a layer in K3's release, of which the first {heads} count. Ours are padded with zeros so,
+  in `k3` alone; an import refuses padding that is not zero.
+* `e_score_correction_bias` is the balance bias; the AttnRes query of layer 0 is there although it decides nothing.
+* The release has no MTP layer. Ours stands behind the last layer under DeepSeek-V3's names: our choice. Embedding,
+  final norm and head are the model's own and not written a second time; `eh_proj` has the embedding's columns first.
+* What a switch takes away is not there (`_res_` tensors under plain residuals, `routed_expert_*` without a latent); a
+  low-rank KDA gate stands as Kimi Linear's `g_a_proj` and `g_b_proj`.
+* bf16, but for the tensors marked fp32, which the release keeps so (506 tensors, 11,122,432 numbers); `--dtype fp32`
+  keeps all in fp32. Optimizer state is not exported.
+* K3 without MTP: {total:,} parameters, of them {tower:,} in the tower and {projector:,} in the projector.
+
+Read on 2026-11-29:
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    k3, k2 = preset("k3"), preset("k2")
+    table = placed(k3)
+    counted = [one for one in table if not one.names[0].startswith(mtp_prefix(k3))]
+
+    def total(prefix: str) -> int:
+        return sum(one.numel for one in counted if one.names[0].startswith(prefix))
+
+    head = _HEAD.format(
+        stored=k3.backbone.kda.stored_decay_scales,
+        heads=k3.backbone.kda.heads,
+        total=total(""),
+        tower=total("vision_tower."),
+        projector=total("mm_projector."),
+    )
+    layer = "language_model.model.layers.N."
+    parts = [
+        head + "\n".join(f"* {name}: {where}" for name, where in SOURCES.items()),
+        _table("Around the layers", "language_model.", "backbone.", TEXT, table),
+        _table("A layer", layer, "backbone.layers.N.", LAYER, table),
+        _table("Experts of K3", layer, "backbone.layers.N.", MOE["k3"], table),
+        _table("MTP (layer 93)", "language_model.model.layers.93.", "backbone.mtp.", MTP, table),
+        _table("Tower", "vision_tower.", "vision.", TOWER, table),
+        _table("A block of the tower", "vision_tower.encoder.blocks.B.", "vision.blocks.B.", BLOCK, table),
+        _table("Projector", "mm_projector.", "projector.", PROJECTOR, table),
+        _table("Experts of K2", "model.layers.N.", "backbone.layers.N.", MOE["k2"], placed(k2)),
+        "## Where shapes differ from ours\n\n" + "\n".join(f"* {form}: {text}" for form, text in FORMS.items()),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(title: str, prefix: str, ours: str, rules: Iterable[Rule], table: Iterable[Placed]) -> str:
+    shapes = {one.rule: one.shape for one in table}
+    lines = [f"## {title}", "", f"`{prefix}…`, ours `{ours}…`", "", "| published | shape | ours | form | read in |"]
+    lines.append("|---|---|---|---|---|")
+    for rule in rules:
+        shape = f"{list(shapes[rule])}" if rule in shapes else "(behind a switch)"
+        name = rule.published.replace("{expert}", "E")
+        form = rule.form + (", fp32" if rule.fp32 else "")
+        lines.append(f"| `{name}` | {shape} | `{rule.ours}` | {form} | {rule.read} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(page(), end="")
