@@ -93,6 +93,7 @@ def _ratio(rows: Sequence[Row], quantity: targets.Quantity, needed: float) -> tu
 def _cold(report: Report) -> Iterator[Verdict]:
     entries = [entry for run in report.runs for entry in run.cold]
     problems = [f"{entry.op}: {entry.problem}" for entry in entries if entry.problem]
+    absent = [name for name in targets.COLD.operators if name not in {entry.op for entry in entries}]
     total = sum(entry.seconds for entry in entries)
     anew = sum(sum(entry.again.values()) for entry in entries)
     name = targets.COLD.target
@@ -106,6 +107,8 @@ def _cold(report: Report) -> Iterator[Verdict]:
             found, state = "not measured", "missing"
         elif problems:
             found, state = "; ".join(problems), "FAIL"
+        elif absent:
+            found, state = f"{total:.1f} s without {', '.join(absent)}", "missing"
         else:
             found = f"{total:.1f} s, {sum(e.compiled for e in entries)} kernels, {anew} anew"
             state = "pass" if total <= bound and (level == "must" or anew == 0) else "FAIL"

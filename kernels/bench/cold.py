@@ -1,8 +1,9 @@
-"""First calls: seconds to the first result both ways in a fresh process with an empty cache, and what compiles anew.
+"""First calls: seconds to the first result both ways with an empty cache, and what compiles anew when T changes.
 
-`python -m trivium.kernels.bench.cold OPERATOR DEVICE` is the fresh process; it prints one JSON object. Kernels are
-counted by the binaries in the cache folder, which every compilation writes. The clock starts behind the imports of
-torch and of the operator and behind the device's own start, with the operands made.
+One fresh process calls one operator after another, as a training step does, so that the start of the compiler and of
+its driver is paid once, by the first. `python -m trivium.kernels.bench.cold DEVICE OPERATOR…` is that process; it
+prints a JSON object for each. Kernels are counted by the binaries in the cache folder, which every compilation writes.
+The clock starts behind the imports of torch and of the operators and behind the device's own start, operands made.
 """
 
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,24 +23,26 @@ from trivium.kernels.bench.operators import chosen
 from trivium.kernels.bench.oracle import projections
 from trivium.kernels.bench.report import Cold
 
-__all__ = ["first_call"]
+__all__ = ["first_calls"]
 
-LIMIT = 300  # seconds for one operator
+LIMIT = 600  # seconds for all operators
 BINARIES = ("*.cubin", "*.hsaco")
 
 
-def first_call(operator: Operator, device: torch.device) -> Cold:
-    """Starts the fresh process; what went wrong there stands in `problem`."""
+def first_calls(operators: Sequence[Operator], device: torch.device) -> list[Cold]:
+    """Starts the fresh process; what went wrong there stands in the `problem` of each operator it left out."""
     with tempfile.TemporaryDirectory(prefix="trivium-cold-") as cache:
-        command = [sys.executable, "-m", "trivium.kernels.bench.cold", operator.name, device.type]
+        names = [operator.name for operator in operators]
+        command = [sys.executable, "-m", "trivium.kernels.bench.cold", device.type, *names]
         environment = {**os.environ, "TRITON_CACHE_DIR": cache}
         try:
             done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False)
         except subprocess.TimeoutExpired:
-            return _failed(operator, f"no result after {LIMIT} s")
-    if done.returncode:
-        return _failed(operator, (done.stderr.strip().splitlines() or ["no message"])[-1][:200])
-    return msgspec.json.decode(done.stdout.splitlines()[-1], type=Cold)
+            return [_failed(operator, f"no result after {LIMIT} s") for operator in operators]
+    problem = (done.stderr.strip().splitlines() or ["no message"])[-1][:200]
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    found = {entry.op: entry for entry in (msgspec.json.decode(line, type=Cold) for line in lines)}
+    return [found.get(operator.name) or _failed(operator, problem) for operator in operators]
 
 
 def _failed(operator: Operator, problem: str) -> Cold:
@@ -49,21 +53,19 @@ def _binaries(cache: Path) -> int:
     return sum(1 for pattern in BINARIES for _ in cache.rglob(pattern))
 
 
-def _measure(operator: Operator, device: torch.device) -> Cold:
+def _measure(operators: Sequence[Operator], device: torch.device) -> Iterator[Cold]:
+    """All first calls one after another, then the other lengths of the row."""
     cache = Path(os.environ["TRITON_CACHE_DIR"])
-    first, *others = operator.cold
-    seconds = _run(operator, first, device)
-    compiled = _binaries(cache)
-    again = {}
-    for layout in others:
-        before = _binaries(cache)
-        _run(operator, layout, device)
-        again[layout.name] = _binaries(cache) - before
-    return Cold(op=operator.name, layout=first.name, seconds=round(seconds, 3), compiled=compiled, again=again)
+    first = [_run(operator, operator.cold[0], device, cache) for operator in operators]
+    for operator, (seconds, compiled) in zip(operators, first, strict=True):
+        again = {layout.name: _run(operator, layout, device, cache)[1] for layout in operator.cold[1:]}
+        layout = operator.cold[0].name
+        yield Cold(op=operator.name, layout=layout, seconds=round(seconds, 3), compiled=compiled, again=again)
 
 
-def _run(operator: Operator, layout: Layout, device: torch.device) -> float:
-    """Seconds of one call both ways."""
+def _run(operator: Operator, layout: Layout, device: torch.device, cache: Path) -> tuple[float, int]:
+    """Seconds of one call both ways, and the kernels it compiled."""
+    before = _binaries(cache)
     torch.manual_seed(SEED)
     ours = next(c for c in operator.contestants(device) if not c.peer)
     operands = operator.operands(layout, device, dtype_of(device))
@@ -75,8 +77,9 @@ def _run(operator: Operator, layout: Layout, device: torch.device) -> float:
     torch.autograd.grad(outputs, leaves, [w.to(y.dtype) for w, y in zip(projections(outputs), outputs, strict=True)])
     if device.type == "cuda":
         torch.cuda.synchronize()
-    return time.perf_counter() - began
+    return time.perf_counter() - began, _binaries(cache) - before
 
 
 if __name__ == "__main__":
-    print(msgspec.json.encode(_measure(chosen([sys.argv[1]])[0], torch.device(sys.argv[2]))).decode())
+    for entry in _measure(chosen(sys.argv[2:]), torch.device(sys.argv[1])):
+        print(msgspec.json.encode(entry).decode(), flush=True)

@@ -61,7 +61,7 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cold(msgspec.Struct, frozen=True, kw_only=True):
-    """The first call of an operator in a fresh process with an empty cache, both ways."""
+    """The first call of an operator both ways, with an empty cache, in a process that calls all of its run in turn."""
 
     op: str
     layout: str
@@ -104,17 +104,19 @@ class Report(msgspec.Struct, kw_only=True):
     runs: list[Run]
 
     def with_run(self, run: Run) -> "Report":
-        """The report with `run` at its end; what it measured anew leaves the earlier runs, the peers' part too."""
+        """The report with `run` at its end; what it measured anew leaves the earlier runs, the peers' part too.
+
+        First calls leave together: seconds of two processes don't add up.
+        """
         rows = {(row.op, row.layout) for row in run.rows}
         cases = {(entry.op, entry.case) for entry in run.accuracy}
-        cold = {entry.op for entry in run.cold}
         kept = []
         for old in self.runs:
             left = msgspec.structs.replace(
                 old,
                 rows=[row for row in old.rows if (row.op, row.layout) not in rows],
                 accuracy=[entry for entry in old.accuracy if (entry.op, entry.case) not in cases],
-                cold=[entry for entry in old.cold if entry.op not in cold],
+                cold=[] if run.cold else old.cold,
             )
             if not left.empty:
                 kept.append(left)

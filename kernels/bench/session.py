@@ -1,7 +1,7 @@
 """One process's measurements: which operators, on which device, told as they come and saved row by row."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -66,12 +66,11 @@ class Session:
         """The report with this run; saved after every shape, so that a run cut short keeps what it has."""
         versions = ", ".join(f"{name} {version}" for name, version in self.run.versions.items())
         out.print(f"{self.run.device}; {versions}", highlight=False)
-        steps = {"speed": self._speed, "accuracy": self._accuracy, "cold": self._cold}
+        steps = {"speed": self._each(self._speed), "accuracy": self._each(self._accuracy), "cold": self._cold()}
         for part in self.parts:  # all timings first: a peer that breaks the device on a hard case costs no figure
-            for operator in self.operators:
-                for _ in steps[part](operator):
-                    if self.path is not None:
-                        report.write(self.path, self.base.with_run(self.run))
+            for _ in steps[part]:
+                if self.path is not None:
+                    report.write(self.path, self.base.with_run(self.run))
         return self.base if self.run.empty else self.base.with_run(self.run)
 
     @property
@@ -80,6 +79,10 @@ class Session:
 
     def _chosen(self, name: str) -> bool:
         return not self.words or any(word in name for word in self.words)
+
+    def _each(self, step: Callable[[Operator], Iterator[None]]) -> Iterator[None]:
+        for operator in self.operators:
+            yield from step(operator)
 
     def _speed(self, operator: Operator) -> Iterator[None]:
         rounds, rows = QUICK_ROUNDS if self.quick else ROUNDS, []
@@ -109,11 +112,12 @@ class Session:
         if entries:
             table.show_accuracy(entries)
 
-    def _cold(self, operator: Operator) -> Iterator[None]:
-        if operator.cold:
-            entry = cold.first_call(operator, self.device)
-            self.run.cold.append(entry)
-            table.show_cold([entry])
+    def _cold(self) -> Iterator[None]:
+        operators = [operator for operator in self.operators if operator.cold]
+        if operators:
+            entries = cold.first_calls(operators, self.device)
+            self.run.cold += entries
+            table.show_cold(entries)
             yield
 
 

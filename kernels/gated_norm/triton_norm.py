@@ -20,7 +20,7 @@ TILE = 4096  # elements of a tile of narrow rows: 32 a thread
 PROGRAMS = 528  # four for each of an H100's 132 multiprocessors
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["R"])
 def _forward(
     x, gate, weight, y, R, W: tl.constexpr, eps, GATED: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
 ):  # fmt: skip
@@ -37,7 +37,7 @@ def _forward(
     tl.store(y + at_RW, y_RW, mask=ok_RW)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["R", "tiles", "programs"])
 def _backward(
     x, gate, weight, dy, dx, dgate, dweight, R, tiles, programs, W: tl.constexpr, eps, GATED: tl.constexpr,
     ROWS: tl.constexpr, COLS: tl.constexpr,

@@ -27,14 +27,18 @@ class Operands:
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """With G the decay since the chunk's first row: k e^G, scale q e^G, k e^(G_C − G); scores; (I + A)^−1 β; e^G_C."""
+    """With G the decay since the chunk's first row: k e^G, scale q e^G, k e^(G_C − G), scores, the inverse, β, e^G_C.
+
+    The inverse is (I + β A)^−1 − I, without β: a row's own part of a product with it stays in fp32.
+    """
 
     kg_HTK: Tensor
     qg_HTK: Tensor
     kt_HTK: Tensor
     scores_HTC: Tensor
     solve_HTC: Tensor
+    beta_HT: Tensor  # fp32
     decay_NHK: Tensor
 
     def all(self) -> tuple[Tensor, ...]:
-        return self.kg_HTK, self.qg_HTK, self.kt_HTK, self.scores_HTC, self.solve_HTC, self.decay_NHK
+        return self.kg_HTK, self.qg_HTK, self.kt_HTK, self.scores_HTC, self.solve_HTC, self.beta_HT, self.decay_NHK

@@ -14,6 +14,7 @@ from triton.experimental.gluon.language.nvidia.ampere import async_copy
 __all__ = [
     "add",
     "bring",
+    "bring_line",
     "channels_of",
     "chunk_layout",
     "copy_layout",
@@ -65,6 +66,13 @@ def bring(here, x, stride, rows, ROWS: gl.constexpr, COLUMNS: gl.constexpr, WARP
     i_R = gl.arange(0, ROWS, gl.SliceLayout(1, B))
     at = (i_R * stride)[:, None] + gl.arange(0, COLUMNS, gl.SliceLayout(0, B))[None, :]
     async_copy.async_copy_global_to_shared(here, x + at, (i_R < rows)[:, None] & (at >= 0))
+
+
+@gluon.jit
+def bring_line(here, x, count, N: gl.constexpr, WARPS: gl.constexpr):
+    """Begin to copy N values of 32 bits into shared memory; those from `count` on are 0."""
+    i_N = gl.arange(0, N, gl.BlockedLayout([1], [32], [WARPS], [0]))
+    async_copy.async_copy_global_to_shared(here, x + i_N, i_N < count)
 
 
 @gluon.jit

@@ -93,10 +93,10 @@ def _rows_sum(
     return gl.convert_layout(sum_CK.reshape([4, 16, K]), E)
 
 
-@gluon.jit
+@gluon.jit(do_not_specialize=["T"])
 def gradients(
-    q, k, gate, beta, A_log, bias, chunks, states, dstates, deltas, do, dv, dq, dk, dgate, dbeta, dA, dbias, T, H,
-    lower_bound, scale, K: gl.constexpr, C: gl.constexpr, WARPS: gl.constexpr,
+    q, k, gate, beta, A_log, bias, chunks, states, dstates, deltas, do, dv, dots, dq, dk, dgate, dbeta, dA, dbias, T,
+    H, lower_bound, scale, K: gl.constexpr, C: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     """Writes dq, dk, dgate [T, H, K], dbeta [T, H] and the chunk's parts of dA [N, H] and dbias [N, H, K]."""
     E: gl.constexpr = chunk_layout(K, WARPS)
@@ -147,10 +147,13 @@ def gradients(
     dqk_CC = warpgroup_mma(do_CV, delta_VC, zero_CC, use_acc=False)
     own_C, dqk_columns, dqk = _triangle(dqk_CC, C, LC)
     dkk_CC = warpgroup_mma(dv_CV, delta_VC, zero_CC, use_acc=False)
-    dot_C, dkk_columns, dkk = _triangle(dkk_CC, C, LC)
+    _, dkk_columns, dkk = _triangle(dkk_CC, C, LC)
     i_C = gl.arange(0, C, gl.SliceLayout(1, LC))
     beta_C = sigmoid(gl.load(beta + start * H + h + i_C * H, i_C < rows, 0.0).to(gl.float32))
-    dbeta_C = dot_C / gl.maximum(beta_C, 1e-30) * (1 - beta_C)  # β = 0 leaves no delta
+    dbeta_C = gl.zeros([C], gl.float32, gl.SliceLayout(1, LC))
+    for part in gl.static_range(K // 64):
+        dbeta_C += gl.load(dots + (part * H + h).to(gl.int64) * T + start + i_C, i_C < rows, 0.0)
+    dbeta_C *= 1 - beta_C
     gl.store(dbeta + start * H + h + i_C * H, dbeta_C.to(dbeta.dtype.element_ty), i_C < rows)
     async_copy.wait_group(0)
     fence_async_shared()

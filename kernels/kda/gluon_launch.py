@@ -36,15 +36,16 @@ def prepare(x: Operands, cuts: Cuts) -> Factors:
     T, H, K = q.shape
     N = len(cuts.chunks_N2)
     kg, qg, kt = (q.new_empty(H, T, K) for _ in range(3))
-    pair, decay = q.new_empty(2, H, T, CHUNK), q.new_empty(N, H, K, dtype=torch.float32)
+    pair = q.new_empty(2, H, T, CHUNK)
+    beta, decay = (q.new_empty(shape, dtype=torch.float32) for shape in ((H, T), (N, H, K)))
     if N:
         bits = pair.view(torch.int16)
         _prepare[(H, N)](
-            q, x.k_THK, x.gate_THK, x.beta_TH, x.A_log_H, x.bias_HK, cuts.chunks_N2, kg, qg, kt, bits, decay, T, H,
-            x.lower_bound, x.scale, K=K, C=CHUNK, WARPS=_warps(K), num_warps=_warps(K), maxnreg=REGISTERS,
+            q, x.k_THK, x.gate_THK, x.beta_TH, x.A_log_H, x.bias_HK, cuts.chunks_N2, kg, qg, kt, bits, beta, decay, T,
+            H, x.lower_bound, x.scale, K=K, C=CHUNK, WARPS=_warps(K), num_warps=_warps(K), maxnreg=REGISTERS,
         )  # fmt: skip
-        invert[(H, N)](x.beta_TH, cuts.chunks_N2, bits, T, H, C=CHUNK, num_warps=4, maxnreg=REGISTERS)
-    return Factors(kg, qg, kt, pair[0], pair[1], decay)
+        invert[(H, N)](cuts.chunks_N2, bits, T, H, C=CHUNK, num_warps=4, maxnreg=REGISTERS)
+    return Factors(kg, qg, kt, pair[0], pair[1], beta, decay)
 
 
 def forward(
@@ -57,8 +58,8 @@ def forward(
         warps = _scan(v_THV, documents)
         scan_forward[(V // (16 * warps), H, documents)](
             v_THV, *factors.all(), cuts.documents_D4, initial, final, o_THV, None, None, T, H, V=V, K=K, C=CHUNK,
-            WARPS=warps, OUTPUT=True, SAVE=False, HAS_INITIAL=initial is not None, HAS_FINAL=final is not None,
-            num_warps=warps,
+            WARPS=warps, OUTPUT=True, SAVE=False, TRANSITION=False, HAS_INITIAL=initial is not None,
+            HAS_FINAL=final is not None, num_warps=warps,
         )  # fmt: skip
     return o_THV
 
@@ -74,7 +75,8 @@ def replay(
         warps = _scan(v_THV, documents)
         scan_forward[(V // (16 * warps), H, documents)](
             v_THV, *factors.all(), cuts.documents_D4, initial, None, None, states, deltas, T, H, V=V, K=K, C=CHUNK,
-            WARPS=warps, OUTPUT=False, SAVE=True, HAS_INITIAL=initial is not None, HAS_FINAL=False, num_warps=warps,
+            WARPS=warps, OUTPUT=False, SAVE=True, TRANSITION=False, HAS_INITIAL=initial is not None, HAS_FINAL=False,
+            num_warps=warps,
         )  # fmt: skip
     return states, deltas
 
@@ -85,38 +87,55 @@ def segment_states(v_THV: Tensor, factors: Factors, cuts: Cuts, states: Tensor, 
     if not documents:
         return
     warps = _scan(v_THV, documents)
-    identity = torch.eye(V, dtype=torch.float32, device=v_THV.device).expand_as(transitions).contiguous()
-    for x_THV, initial, final in ((v_THV, None, states), (torch.zeros_like(v_THV), identity, transitions)):
+    for final in (states, transitions):
         scan_forward[(V // (16 * warps), H, documents)](
-            x_THV, *factors.all(), cuts.documents_D4, initial, final, None, None, None, T, H, V=V, K=V, C=CHUNK,
-            WARPS=warps, OUTPUT=False, SAVE=False, HAS_INITIAL=initial is not None, HAS_FINAL=True, num_warps=warps,
+            v_THV, *factors.all(), cuts.documents_D4, None, final, None, None, None, T, H, V=V, K=V, C=CHUNK,
+            WARPS=warps, OUTPUT=False, SAVE=False, TRANSITION=final is transitions, HAS_INITIAL=False, HAS_FINAL=True,
+            num_warps=warps,
         )  # fmt: skip
 
 
 def segment_gradients(do_THV: Tensor, factors: Factors, cuts: Cuts, dinitial: Tensor) -> None:
     """Fill the gradients of the states that enter documents [D, H, K, V], where those that leave have none."""
-    backward(do_THV, factors, cuts, None, dinitial)
+    _backward(do_THV, factors, cuts, None, None, dinitial, None)
 
 
 def backward(
-    do_THV: Tensor, factors: Factors, cuts: Cuts, dfinal: Tensor | None, dinitial: Tensor | None,
-    out: tuple[Tensor, Tensor] | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """(dv_THV, gradients of the states that leave chunks) (`out`, when given); `dinitial` is filled."""
+    do_THV: Tensor, factors: Factors, cuts: Cuts, deltas: Tensor, dfinal: Tensor | None, dinitial: Tensor | None,
+    out: tuple[Tensor, Tensor, Tensor] | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """(dv_THV, gradients of the states that leave chunks [N, H, V, K], dv · delta / β in parts [P, H, T]) (`out`,
+    when given); `dinitial` is filled.
+    """
+    T, H, V = do_THV.shape
+    if out is None:
+        dstates = do_THV.new_empty(len(cuts.chunks_N2), H, V, factors.kg_HTK.shape[-1])
+        # Parts that a wide program doesn't write stay 0.
+        dots = do_THV.new_zeros(V // 64, H, T, dtype=torch.float32)
+        out = torch.empty_like(do_THV), dstates, dots
+    _backward(do_THV, factors, cuts, deltas, dfinal, dinitial, out)
+    return out
+
+
+def _backward(
+    do_THV: Tensor, factors: Factors, cuts: Cuts, deltas: Tensor | None, dfinal: Tensor | None,
+    dinitial: Tensor | None, out: tuple[Tensor, Tensor, Tensor] | None,
+) -> None:  # fmt: skip
     (T, H, V), K, documents = do_THV.shape, factors.kg_HTK.shape[-1], len(cuts.documents_D4)
-    dv_THV, dstates = out or (torch.empty_like(do_THV), do_THV.new_empty(len(cuts.chunks_N2), H, V, K))
+    dv_THV, dstates, dots = out or (None, None, None)
     if documents:
         warps = _scan(do_THV, documents)
         scan_backward[(V // (16 * warps), H, documents)](
-            do_THV, *factors.all(), cuts.documents_D4, dfinal, dinitial, dv_THV, dstates, T, H, V=V, K=K, C=CHUNK,
-            WARPS=warps, HAS_FINAL=dfinal is not None, HAS_INITIAL=dinitial is not None, num_warps=warps,
+            do_THV, *factors.all(), cuts.documents_D4, deltas, dfinal, dinitial, dv_THV, dstates, dots, T, H, V=V, K=K,
+            C=CHUNK, WARPS=warps, SAVE=out is not None, HAS_FINAL=dfinal is not None,
+            HAS_INITIAL=dinitial is not None, num_warps=warps,
         )  # fmt: skip
-    return dv_THV, dstates
 
 
 def gradients(
-    x: Operands, cuts: Cuts, states: Tensor, deltas: Tensor, dstates: Tensor, do_THV: Tensor, dv_THV: Tensor
-) -> tuple[Tensor, ...]:
+    x: Operands, cuts: Cuts, states: Tensor, deltas: Tensor, dstates: Tensor, do_THV: Tensor, dv_THV: Tensor,
+    dots_PHT: Tensor,
+) -> tuple[Tensor, ...]:  # fmt: skip
     """(dq, dk, dgate [T, H, K], dbeta [T, H], parts of dA [N, H] and of dbias [N, H, K] in fp32)."""
     (T, H, K), N = x.q_THK.shape, len(cuts.chunks_N2)
     out = [torch.empty_like(y) for y in (x.q_THK, x.k_THK, x.gate_THK, x.beta_TH)]
@@ -124,6 +143,7 @@ def gradients(
     if N:
         _gradients[(H, N)](
             x.q_THK, x.k_THK, x.gate_THK, x.beta_TH, x.A_log_H, x.bias_HK, cuts.chunks_N2, states, dstates, deltas,
-            do_THV, dv_THV, *out, T, H, x.lower_bound, x.scale, K=K, C=CHUNK, WARPS=_warps(K), num_warps=_warps(K),
+            do_THV, dv_THV, dots_PHT, *out, T, H, x.lower_bound, x.scale, K=K, C=CHUNK, WARPS=_warps(K),
+            num_warps=_warps(K),
         )  # fmt: skip
     return tuple(out)

@@ -71,12 +71,12 @@ def _scores(operands, columns, C: gl.constexpr, L: gl.constexpr, WARPS: gl.const
     return gl.convert_layout(_beside(_beside(c0, c1), _beside(c2, c33)), L, True)
 
 
-@gluon.jit
+@gluon.jit(do_not_specialize=["T"])
 def prepare(
-    q, k, gate, beta, A_log, bias, chunks, kg, qg, kt, pair, decay, T, H, lower_bound, scale,
+    q, k, gate, beta, A_log, bias, chunks, kg, qg, kt, pair, opened, decay, T, H, lower_bound, scale,
     K: gl.constexpr, C: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
-    """kg = k e^G, qg = scale q e^G, kt = k e^(G_C − G): [H, T, K]; pair = scores, (I + β A)^−1 β: [2, H, T, C]."""
+    """kg = k e^G, qg = scale q e^G, kt = k e^(G_C − G): [H, T, K]; pair: scores, β A [2, H, T, C]; opened: β [H, T]."""
     E: gl.constexpr = chunk_layout(K, WARPS)
     S: gl.constexpr = gl.SliceLayout(1, E)
     h, n = gl.program_id(0), gl.program_id(1)
@@ -135,6 +135,7 @@ def prepare(
     F: gl.constexpr = gl.BlockedLayout([1], [32], [WARPS], [0])
     i_F = gl.arange(0, 2 * C, F) % C
     beta_R = sigmoid(gl.load(beta + start * H + h + i_F * H, i_F < rows, -float("inf")).to(gl.float32))
+    gl.store(opened + head + i_F, beta_R, i_F < rows)  # both halves of the rows are the same
     betas = gl.allocate_shared_memory(gl.float32, [2 * C], gl.SwizzledSharedLayout(1, 1, 1, [0]), beta_R)
     beta_R = betas.load(gl.SliceLayout(1, L))
     query_R1 = (i_R < C)[:, None]
@@ -152,9 +153,9 @@ def prepare(
     gl.store(pair + out_R[:, None] + j_C[None, :], gl.convert_layout(low_RC, OUT), (i_R % C < rows)[:, None])
 
 
-@gluon.jit
-def invert(beta, chunks, pair, T, H, C: gl.constexpr):
-    """The system A of a chunk, strictly lower, becomes (I + A)^−1 β: fp16 in, bf16 out, in the same place.
+@gluon.jit(do_not_specialize=["T"])
+def invert(chunks, pair, T, H, C: gl.constexpr):
+    """The system A of a chunk, strictly lower, becomes (I + A)^−1 − I: fp16 in, bf16 out, in the same place.
 
     Inverted blocks are doubled five times, a stable way; no entry exceeds 1 for a delta rule, so that fp16 is safe and
     as exact as TF32. Block (i, j) of X A X with a block-diagonal X is X_i A_ij X_j: a mask on the product is all that a
@@ -168,11 +169,9 @@ def invert(beta, chunks, pair, T, H, C: gl.constexpr):
     i_C, j_C = gl.arange(0, C, gl.SliceLayout(1, OUT)), gl.arange(0, C, gl.SliceLayout(0, OUT))
     pair += (H + h).to(gl.int64) * T * C + start * C + (i_C * C)[:, None] + j_C[None, :]
     valid_C1 = (i_C < rows)[:, None]
-    b_C = gl.arange(0, C, gl.SliceLayout(0, L))
-    beta_C = sigmoid(gl.load(beta + start * H + h + b_C * H, b_C < rows, -float("inf")).to(gl.float32))
     A = gl.allocate_shared_memory(gl.float16, [C, C], operand(C))
     A.store(gl.load(pair, valid_C1, 0).to(gl.float16, bitcast=True))
-    i_C1, j_1C = gl.arange(0, C, gl.SliceLayout(1, L))[:, None], b_C[None, :]
+    i_C1, j_1C = gl.arange(0, C, gl.SliceLayout(1, L))[:, None], gl.arange(0, C, gl.SliceLayout(0, L))[None, :]
     X_CC = gl.where(i_C1 == j_1C, 1.0, 0.0)
     X_CC -= gl.where((i_C1 >> 1 == j_1C >> 1) & (i_C1 > j_1C), A.load(L).to(gl.float32), 0.0)
     X = gl.allocate_shared_memory(gl.float16, [C, C], operand(C))
@@ -185,5 +184,5 @@ def invert(beta, chunks, pair, T, H, C: gl.constexpr):
         left_CC = warpgroup_mma(gl.convert_layout(left_CC.to(gl.float16), D), X, zero, use_acc=False)
         below = (i_C1 >> level + 1 == j_1C >> level + 1) & (i_C1 >> level > j_1C >> level)
         X_CC -= gl.where(below, left_CC, 0.0)
-    low_CC = (X_CC * beta_C[None, :]).to(gl.bfloat16).to(gl.int16, bitcast=True)
+    low_CC = gl.where(i_C1 == j_1C, 0.0, X_CC).to(gl.bfloat16).to(gl.int16, bitcast=True)
     gl.store(pair, gl.convert_layout(low_CC, OUT), valid_C1)

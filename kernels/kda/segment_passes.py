@@ -54,15 +54,16 @@ def forward(
 def backward(
     kernels: ModuleType, v_THV: Tensor, do_THV: Tensor, factors: Factors, segments: Segments, initial: Tensor | None,
     between: Between, dfinal: Tensor | None, dinitial: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """(states entering chunks, deltas, dv_THV, gradients of the states leaving chunks); `dinitial` is filled."""
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """(states entering chunks, deltas, dv_THV, gradients of the states leaving chunks, dots); `dinitial` is filled."""
     saved = kernels.replay(v_THV, factors, segments.whole, initial)
     kernels.replay(v_THV, factors, segments.cut, between.entering_SHKV, saved)
     dentering = torch.empty_like(between.entering_SHKV)
     kernels.segment_gradients(do_THV, factors, segments.cut, dentering)
     dleaving = fold_groups(dentering, between.transitions_SHKK, segments.groups_G3, dfinal, reverse=True)
-    out = kernels.backward(do_THV, factors, segments.whole, dfinal, dinitial)
-    kernels.backward(do_THV, factors, segments.cut, dleaving, None if dinitial is None else dentering, out)
+    deltas = saved[1]
+    out = kernels.backward(do_THV, factors, segments.whole, deltas, dfinal, dinitial)
+    kernels.backward(do_THV, factors, segments.cut, deltas, dleaving, None if dinitial is None else dentering, out)
     if dinitial is not None:
         document_G, first_G, _ = _ends(segments)
         dinitial.index_copy_(0, document_G, dentering.index_select(0, first_G).to(dinitial.dtype))

@@ -89,13 +89,15 @@ class TritonKDA(torch.autograd.Function):
         dfinal = dstate.contiguous() if ctx.return_state else None
         if ctx.segments is None:
             states, deltas = kernels.replay(x.v_THV, factors, cuts, initial)
-            dv_THV, dstates = kernels.backward(do_THV, factors, cuts, dfinal, dinitial)
+            dv_THV, dstates, dots = kernels.backward(do_THV, factors, cuts, deltas, dfinal, dinitial)
         else:
             between = segment_passes.Between(*ctx.saved_tensors[8:])
-            states, deltas, dv_THV, dstates = segment_passes.backward(
+            states, deltas, dv_THV, dstates, dots = segment_passes.backward(
                 kernels, x.v_THV, do_THV, factors, ctx.segments, initial, between, dfinal, dinitial
             )
         del factors  # a third of the backward's memory, before the gradients are made
-        dq, dk, dgate, dbeta, dA_NH, dbias_NHK = kernels.gradients(x, cuts, states, deltas, dstates, do_THV, dv_THV)
+        dq, dk, dgate, dbeta, dA_NH, dbias_NHK = kernels.gradients(
+            x, cuts, states, deltas, dstates, do_THV, dv_THV, dots
+        )
         dA, dbias = dA_NH.sum(0).to(x.A_log_H.dtype), dbias_NHK.sum(0).to(x.bias_HK.dtype)
         return dq, dk, dv_THV, dgate, dbeta, dA, dbias, dinitial, None, None, None, None

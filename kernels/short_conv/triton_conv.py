@@ -38,7 +38,7 @@ def _seen(x, tail, place_T, document_T, t_T, c_C, j: tl.constexpr, ok_TC, C, HAS
     return seen
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T"])
 def _forward(x, weight, tail, place, document, y, T, C, HAS_TAIL: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr):
     blocks = tl.cdiv(C, COLS)
     t_T = (tl.program_id(0) // blocks).to(tl.int64) * ROWS + tl.arange(0, ROWS)
@@ -61,7 +61,7 @@ def _silu_gradient(dy, pre):
     return dy * s * (1 + pre * (1 - s))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T"])
 def _backward(
     x, weight, tail, place, document, dy, dx, dweight, T, C, HAS_TAIL: tl.constexpr, LENGTH: tl.constexpr,
     COLS: tl.constexpr,

@@ -12,7 +12,9 @@ import sys
 import pytest
 
 SHARED = 227 * 1024  # bytes that one program may have on Hopper
-PROGRAMS = {"prepare": 2, "invert": 4, "forward": 1, "replay": 1, "backward": 1, "gradients": 1}  # a multiprocessor
+PROGRAMS = {
+    "prepare": 2, "invert": 4, "forward": 1, "replay": 1, "transition": 1, "backward": 1, "entering": 1, "gradients": 1,
+}  # a multiprocessor  # fmt: skip
 SCRIPT = """
 import json, sys
 from triton.backends.compiler import GPUTarget
@@ -23,25 +25,32 @@ from trivium.kernels.kda.gluon_launch import REGISTERS
 from trivium.kernels.kda.gluon_prepare import invert, prepare
 from trivium.kernels.kda.gluon_scan import scan_backward, scan_forward
 
-FP32 = {"A_log", "bias", "decay", "dA", "dbias", "initial", "final", "dfinal", "dinitial"}
+FP32 = {"A_log", "bias", "opened", "decay", "dots", "dA", "dbias", "initial", "final", "dfinal", "dinitial"}
 TYPES = {"chunks": "*i32", "documents": "*i32", "pair": "*i16", "T": "i32", "H": "i32", "lower_bound": "fp32",
          "scale": "fp32"}
 STATES = {"HAS_INITIAL": True, "HAS_FINAL": True}
+SCAN = {"SAVE": False, "TRANSITION": False}
 CASES = {
     "prepare": (prepare, {}, REGISTERS),
     "invert": (invert, {"WARPS": 4}, REGISTERS),
-    "forward": (scan_forward, {"OUTPUT": True, "SAVE": False, "states": None, "deltas": None, **STATES}, None),
-    "replay": (scan_forward, {"OUTPUT": False, "SAVE": True, "o": None, **STATES}, None),
-    "backward": (scan_backward, STATES, None),
+    "forward": (scan_forward, {"OUTPUT": True, **SCAN, "states": None, "deltas": None, **STATES}, None),
+    "replay": (scan_forward, {"OUTPUT": False, **SCAN, "SAVE": True, "o": None, **STATES}, None),
+    "transition": (scan_forward, {"OUTPUT": False, **SCAN, "TRANSITION": True, "o": None, "states": None,
+                                  "deltas": None, "initial": None, "HAS_INITIAL": False, "HAS_FINAL": True}, None),
+    "backward": (scan_backward, {"SAVE": True, **STATES}, None),
+    "entering": (scan_backward, {"SAVE": False, "deltas": None, "dv": None, "dstates": None, "dots": None,
+                                 "dfinal": None, "HAS_FINAL": False, "HAS_INITIAL": True}, None),
     "gradients": (gradients, {}, None),
 }
 function, special, registers = CASES[sys.argv[1]]
 names, values = function.arg_names, {"K": 128, "V": 128, "C": 64, "WARPS": 8, **special}
+if function in (scan_forward, scan_backward):
+    FP32.add("beta")  # here β itself, not its logits
 signature = {
     x: "constexpr" if x in values else TYPES.get(x, "*fp32" if x in FP32 else "*bf16") for x in names
 }
 constants = {(i,): values[x] for i, x in enumerate(names) if x in values}
-aligned = {(i,): [["tt.divisibility", 16]] for i, x in enumerate(names) if signature[x].startswith(("*", "i32"))}
+aligned = {(i,): [["tt.divisibility", 16]] for i, x in enumerate(names) if signature[x][0] == "*" or x == "H"}
 options = {"num_warps": values["WARPS"]} | ({"maxnreg": registers} if registers else {})
 source = GluonASTSource(function, signature, constants, aligned)
 made = compile_for(source, target=GPUTarget("cuda", 90, 32), options=options)

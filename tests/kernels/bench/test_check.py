@@ -84,11 +84,22 @@ def test_what_is_not_measured_is_missing_and_what_is_wrong_fails():
 
 @pytest.mark.parametrize(
     ("seconds", "anew", "must", "goal"),
-    [(9.0, 0, "pass", "pass"), (9.0, 1, "pass", "FAIL"), (29.0, 0, "pass", "FAIL"), (31.0, 0, "FAIL", "FAIL")],
+    [(4.0, 0, "pass", "pass"), (4.0, 1, "pass", "FAIL"), (14.0, 0, "pass", "FAIL"), (16.0, 0, "FAIL", "FAIL")],
 )
 def test_first_calls_add_up_over_the_operators(seconds, anew, must, goal):
-    entries = [Cold(op=op, layout="x", seconds=seconds, compiled=3, again={"T2": anew}) for op in ("kda", "short_conv")]
+    entries = [
+        Cold(op=op, layout="x", seconds=seconds, compiled=3, again={"T2": anew}) for op in targets.COLD.operators
+    ]
     assert states(whole(run(cold=entries)), "K5") == {"must": must, "goal": goal}
+    assert states(whole(run(cold=entries[1:])), "K5")["must"] == "missing"
+    broken = [*entries[1:], Cold(op="kda", layout="x", seconds=0.0, compiled=0, again={}, problem="no compiler")]
+    assert states(whole(run(cold=broken)), "K5")["must"] == "FAIL"
+
+
+def test_first_calls_of_two_processes_are_not_added_up():
+    entries = [Cold(op=op, layout="x", seconds=1.0, compiled=3, again={}) for op in targets.COLD.operators]
+    found = whole(run([row("trivium", peer=False)], cold=entries[1:])).with_run(run(cold=entries[:1]))
+    assert [[entry.op for entry in part.cold] for part in found.runs] == [[], [targets.COLD.operators[0]]]
 
 
 @pytest.mark.parametrize(

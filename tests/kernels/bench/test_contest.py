@@ -1,5 +1,6 @@
 """Who gets a figure: a real run on the CPU, and contestants that are wrong in every way that matters."""
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from trivium.kernels.bench.__main__ import main
 from trivium.kernels.bench.case import Contestant, Hard, Layout
 from trivium.kernels.bench.operators import OPERATORS, chosen
 from trivium.kernels.bench.operators.kda import KDA, _operands
-from trivium.kernels.bench.operators.norms import RMS_NORM
+from trivium.kernels.bench.operators.norms import GATED_NORM, RMS_NORM
 
 CPU = torch.device("cpu")
 SMALL = Layout(lengths=(17, 0, 5), heads=2, width=64)
@@ -110,16 +111,19 @@ def test_the_first_call_is_timed_and_what_compiles_anew_counted(tmp_path, monkey
         return ours.bind(layout, device)
 
     operator = replace(RMS_NORM, cold=layouts, contestants=lambda device: [Contestant(name="x", bind=compiling)])
-    entry = cold._measure(operator, CPU)
-    assert entry.seconds > 0
-    assert (entry.compiled, entry.again) == (1, {layouts[1].name: 1})
+    entries = list(cold._measure([operator, replace(RMS_NORM, cold=layouts)], CPU))
+    assert all(entry.seconds > 0 for entry in entries)
+    assert [(entry.compiled, entry.again) for entry in entries] == [
+        (1, {layouts[1].name: 1}), (0, {layouts[1].name: 0})
+    ]  # fmt: skip
 
 
-def test_a_fresh_process_reports_its_first_call():
-    entry = cold.first_call(replace(RMS_NORM, name="rms_norm"), CPU)
-    assert not entry.problem
-    assert entry.seconds > 0
-    assert set(entry.again.values()) == {0}
+def test_a_fresh_process_reports_all_first_calls_or_what_went_wrong(monkeypatch):
+    entries = cold.first_calls([RMS_NORM, GATED_NORM], CPU)
+    assert [(entry.op, entry.problem) for entry in entries] == [("rms_norm", ""), ("gated_norm", "")]
+    assert all(entry.seconds > 0 and set(entry.again.values()) == {0} for entry in entries)
+    monkeypatch.setattr(sys, "executable", "false")
+    assert [entry.problem for entry in cold.first_calls([RMS_NORM, GATED_NORM], CPU)] == ["no message"] * 2
 
 
 def test_an_unknown_operator_is_named_with_those_that_are(capsys):

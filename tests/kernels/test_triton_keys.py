@@ -1,0 +1,72 @@
+"""Nothing is compiled anew when T changes: Triton's own keys of all kernels of a training step, for rows of any length.
+
+The launches run on CPU tensors up to the point where a kernel is looked up, in a process without the interpreter.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("triton.experimental.gluon", reason="the kernels for Hopper need Triton's Gluon")
+
+KERNELS = {
+    "portable": {"prepare", "scan_forward", "scan_backward", "gradients"},
+    "hopper": {"prepare", "invert", "scan_forward", "scan_backward", "gradients"},
+    "rest": {"_forward", "_backward"},
+}
+SCRIPT = """
+import json
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.compiler import make_backend
+from triton.runtime.jit import JITFunction, create_function_from_signature
+from trivium.kernels.gated_norm.triton_norm import TritonNorm
+from trivium.kernels.kda import ChunkPlan, gluon_launch, triton_chunk, triton_launch
+from trivium.kernels.short_conv.plan import TapPlan
+from trivium.kernels.short_conv.triton_conv import TritonShortConv
+
+backend, way, keys = make_backend(GPUTarget("cuda", 90, 32)), "", {}
+
+
+def look_up(self, *args, grid, warmup, **options):
+    bind = create_function_from_signature(self.signature, self.params, backend)
+    _, specialisation, options = bind(*args, **options)
+    constants = [x for x in specialisation if x[0] == "constexpr"]
+    name = f"{way}.{self.__name__} {[str(c) for c in constants]}"
+    keys.setdefault(name, set()).add(str((specialisation, options)))
+
+
+JITFunction.run = look_up
+H, K = 2, 64
+for T in (3072, 777, 1, 5003):
+    cu = torch.tensor([0, T])
+    x = [torch.zeros(T, H, K, dtype=torch.bfloat16, requires_grad=True) for _ in range(4)]
+    x += [torch.zeros(T, H, dtype=torch.bfloat16), torch.zeros(H), torch.zeros(H, K), torch.zeros(1, H, K, K)]
+    for way, launch in (("portable", triton_launch), ("hopper", gluon_launch)):
+        triton_chunk.launcher = lambda x, launch=launch: launch
+        o, state = triton_chunk.TritonKDA.apply(*x, ChunkPlan.build(cu, T), -5.0, 0.125, True)
+        (o.sum() + state.sum()).backward()
+    way = "rest"
+    for gate in (None, x[1]):
+        TritonNorm.apply(x[0], gate, torch.ones(K), 1e-5).sum().backward()
+    TritonShortConv.apply(x[0].flatten(1), torch.zeros(H * K, 4), None, TapPlan.build(cu, T)).sum().backward()
+print(json.dumps({name: len(found) for name, found in keys.items()}))
+"""
+
+
+def test_no_kernel_has_a_second_key_for_another_length(tmp_path):
+    bare = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=200, check=False,
+        env=bare | {"TRITON_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    keys = json.loads(done.stdout)
+    for way, names in KERNELS.items():
+        assert {name.split()[0] for name in keys if name.startswith(way)} == {f"{way}.{name}" for name in names}
+    assert {name for name, count in keys.items() if count > 1} == set()
+    # Two passes of the scan; two norms and the convolution, both ways: no constant is made of T either.
+    assert len(keys) == 5 + 6 + 6
