@@ -3,8 +3,10 @@
 T tokens in the row, H heads, D query and key width, V value width.
 """
 
+import torch
 from torch import Tensor
 
+from trivium.kernels.dispatch import use_triton
 from trivium.kernels.mla.plan import BlockPlan
 from trivium.kernels.mla.reference import mla_reference
 from trivium.kernels.mla.torch_blocked import BlockedAttention
@@ -34,4 +36,16 @@ def mla(
         plan = BlockPlan.build(cu_seqlens, T, q_THD.device)
     elif plan.tokens != T:
         raise ValueError(f"the plan was built for {plan.tokens} tokens and the row has {T}; build it from this row")
-    return BlockedAttention.apply(q_THD, k_THD, v_THV, plan, D**-0.5 if scale is None else scale)
+    scale = D**-0.5 if scale is None else scale
+    if use_triton("mla", q_THD, dtypes=(torch.bfloat16,), fits=_fits(q_THD, k_THD, v_THV)):
+        from trivium.kernels.mla.triton_attention import TritonAttention
+
+        return TritonAttention.apply(q_THD, k_THD, v_THV, plan, scale)
+    return BlockedAttention.apply(q_THD, k_THD, v_THV, plan, scale)
+
+
+def _fits(q_THD: Tensor, k_THD: Tensor, v_THV: Tensor) -> bool:
+    """Whether the kernels take these: one dtype, and a value row and what a query row is wider are powers of two."""
+    widths = v_THV.shape[2], q_THD.shape[2] - v_THV.shape[2]
+    powers = all(16 <= width <= 128 and width & (width - 1) == 0 for width in widths)
+    return powers and q_THD.dtype == k_THD.dtype == v_THV.dtype

@@ -1,11 +1,14 @@
-"""Which documents of a packed row are attended together.
+"""Which documents of a packed row are attended together, and which tiles of it by themselves.
 
-Documents of one power-of-two class of length form a group and share each query block's products. A document's padded
-shapes follow from its own length alone, so its result doesn't depend on what else is in the row.
-D documents, T tokens in the row.
+The PyTorch path: documents of one power-of-two class of length form a group and share each query block's products. A
+document's padded shapes follow from its own length alone, so its result doesn't depend on what else is in the row.
+The kernels: each document is cut into tiles. Each is made when it is first asked for.
+D documents, T tokens in the row, N tiles.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,11 +16,19 @@ from torch import Tensor
 
 from trivium.kernels.packed import offsets
 
-__all__ = ["QUERY_BLOCK", "BlockPlan", "Group"]
+__all__ = ["QUERY_BLOCK", "TILE", "BlockPlan", "Group", "Tiles"]
 
 QUERY_BLOCK = 128  # query rows of a block; shorter documents are padded to 16, 32, 64 or 128 rows
 MIN_BLOCK = 16
 GROUP_ROWS = 8192  # a group's query rows; with KEY_BLOCK keys bounds the scores that exist at a time
+TILE = 64  # rows of a kernel's tile
+
+
+class Tiles(NamedTuple):
+    """(first token, its document's first and the token behind its last) of each tile, int32; the longest walk first."""
+
+    by_queries_N3: Tensor  # a tile of queries walks from its document's first token
+    by_keys_N3: Tensor  # a tile of keys walks to its document's last token
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +67,51 @@ class BlockPlan:
     """The layout of one packed row; depends on `cu_seqlens` alone, so that all layers of a step share it."""
 
     tokens: int
-    groups: tuple[Group, ...]
+    borders: tuple[int, ...]
+    device: torch.device
+    _groups: list[tuple[Group, ...]] = field(default_factory=list, compare=False, repr=False)
+    _tiles: dict[torch.device, Tiles] = field(default_factory=dict, compare=False, repr=False)
 
     @staticmethod
     def build(cu_seqlens: Tensor, tokens: int, device: torch.device | str = "cpu") -> "BlockPlan":
         """Raises ValueError when `cu_seqlens` doesn't run from 0 to `tokens`."""
-        borders = np.asarray(offsets(cu_seqlens, tokens), dtype=np.int64)
-        lengths = np.diff(borders)
-        classes = np.maximum(2 ** np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64), MIN_BLOCK)
-        groups = []
-        for size in np.unique(classes[lengths > 0]):
-            members = np.flatnonzero((classes == size) & (lengths > 0))
-            members = members[np.argsort(-lengths[members], kind="stable")]
-            step = max(1, GROUP_ROWS // int(size))
-            for first in range(0, len(members), step):
-                part = members[first : first + step]
-                groups.append(_group(borders[part], lengths[part], min(int(size), QUERY_BLOCK), device))
-        return BlockPlan(tokens, tuple(groups))
+        return BlockPlan(tokens, tuple(offsets(cu_seqlens, tokens)), torch.device(device))
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        if not self._groups:
+            self._groups.append(tuple(_groups(np.asarray(self.borders, dtype=np.int64), self.device)))
+        return self._groups[0]
+
+    def tiles(self, device: torch.device) -> Tiles:
+        if device not in self._tiles:
+            self._tiles[device] = _tiles(np.asarray(self.borders, dtype=np.int64), device)
+        return self._tiles[device]
 
 
-def _group(starts: np.ndarray, lengths: np.ndarray, block: int, device: torch.device | str) -> Group:
+def _tiles(borders: np.ndarray, device: torch.device) -> Tiles:
+    tiles = -(-np.diff(borders) // TILE)
+    document_N = np.repeat(np.arange(len(tiles)), tiles)
+    place_N = np.arange(tiles.sum()) - np.repeat(np.cumsum(tiles) - tiles, tiles)
+    start_N, stop_N = borders[:-1][document_N], borders[1:][document_N]
+    tiles_N3 = np.stack([start_N + place_N * TILE, start_N, stop_N], axis=1).astype(np.int32)
+    orders = np.argsort(-place_N, kind="stable"), np.argsort(tiles_N3[:, 0] - stop_N, kind="stable")
+    return Tiles(*(torch.from_numpy(tiles_N3[order]).to(device) for order in orders))
+
+
+def _groups(borders: np.ndarray, device: torch.device) -> Iterator[Group]:
+    lengths = np.diff(borders)
+    classes = np.maximum(2 ** np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64), MIN_BLOCK)
+    for size in np.unique(classes[lengths > 0]):
+        members = np.flatnonzero((classes == size) & (lengths > 0))
+        members = members[np.argsort(-lengths[members], kind="stable")]
+        step = max(1, GROUP_ROWS // int(size))
+        for first in range(0, len(members), step):
+            part = members[first : first + step]
+            yield _group(borders[part], lengths[part], min(int(size), QUERY_BLOCK), device)
+
+
+def _group(starts: np.ndarray, lengths: np.ndarray, block: int, device: torch.device) -> Group:
     blocks = -(-lengths // block)
     place = np.arange(int(blocks.max()) * block)
     valid = place < lengths[:, None]
