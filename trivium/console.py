@@ -23,9 +23,9 @@ def printable(text: str) -> str:
     return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def say(text: str, *, raw: bool = False) -> None:
+def say(text: str, *, raw: bool = False, end: str = "\n") -> None:
     """Text of strangers on standard output: exact into a file or a pipe, `printable` on a terminal unless `raw`."""
-    sys.stdout.write((text if raw or not sys.stdout.isatty() else printable(text)) + "\n")
+    sys.stdout.write((text if raw or not sys.stdout.isatty() else printable(text)) + end)
     sys.stdout.flush()
 
 

@@ -35,20 +35,22 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """Its patches, uint8 [rows · columns, 588] in one piece, and its grid in patches."""
+    """Its patches, uint8 [rows · columns, 588] in one piece, its grid in patches, and its stored size in pixels."""
 
     patches: memoryview
     rows: int
     columns: int
+    width: int
+    height: int
 
 
 def decode(request: Request) -> Reply:
     """`picture_patches` for a guarded worker. Raises GuardError with reason `picture` where that raises InputError."""
     try:
-        patches_NC, size = picture_patches(request.payload, request.rules, max_pixels=request.max_pixels)
+        patches_NC, size, stored = _patches(request.payload, request.rules, request.max_pixels)
     except InputError as error:
         raise GuardError("picture", str(error)) from None
-    return Reply(memoryview(patches_NC).cast("B"), size.grid_h, size.grid_w)
+    return Reply(memoryview(patches_NC).cast("B"), size.grid_h, size.grid_w, *stored)
 
 
 def picture_patches(payload: bytes, rules: PictureRules, *, max_pixels: int = MAX_PIXELS) -> tuple[Bytes, Fit]:
@@ -56,9 +58,15 @@ def picture_patches(payload: bytes, rules: PictureRules, *, max_pixels: int = MA
 
     Raises InputError when the bytes are no picture, are cut short, or decode to more than `max_pixels` pixels.
     """
+    return _patches(payload, rules, max_pixels)[:2]
+
+
+def _patches(payload: bytes, rules: PictureRules, max_pixels: int) -> tuple[Bytes, Fit, tuple[int, int]]:
+    """Patches, sizes, and the stored width and height."""
     picture = _open(payload, max_pixels)
-    size = fit(picture.width, picture.height, rules)
-    return cut_bytes(padded(_rgb(picture, (size.width, size.height)), size)), size
+    stored = picture.size
+    size = fit(*stored, rules)
+    return cut_bytes(padded(_rgb(picture, (size.width, size.height)), size)), size, stored
 
 
 def frame_patches(pixels_HW3: Bytes, size: Fit) -> Bytes:

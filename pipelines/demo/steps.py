@@ -146,7 +146,7 @@ def _sample(folder: Path, out: Path) -> tuple[Step, ...]:
             title="continue a prompt from the cached decode path",
             arguments=(
                 *("sample", str(folder), "--prompt", "The following function returns "),
-                *("--tokens", "96", "--temperature", "0.7", "--seed", "1"),
+                *("--max-tokens", "96", "--temperature", "0.7", "--seed", "1"),
             ),
             reads=(folder / "report.json",),
             writes=out / "sample-text.txt",
@@ -157,7 +157,7 @@ def _sample(folder: Path, out: Path) -> tuple[Step, ...]:
             title="write code for held-out pictures",
             arguments=(
                 *("sample", str(folder), "--held-out", "drawings", "--count", "6"),
-                *("--tokens", "160", "--temperature", "0", "--save", str(out / "pictures")),
+                *("--max-tokens", "160", "--temperature", "0", "--save", str(out / "pictures")),
             ),
             reads=(folder / "report.json",),
             writes=out / "pictures" / "pairs.json",

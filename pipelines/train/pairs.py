@@ -19,20 +19,23 @@ from trivium.data.records import Image, Text
 from trivium.data.shards import ShardSet
 from trivium.data.svg.requests import TASK, Picture, request_for
 from trivium.errors import GuardError, InputError, MissingDependencyError, UsageError
+from trivium.model.sampling import Sampling
 from trivium.needs import cure
 from trivium.pipelines.train.config import reload_run
 from trivium.pipelines.train.folder import RunFolder
-from trivium.pipelines.train.sample import Drawn, Sampling, Writer, stored_size
+from trivium.pipelines.train.sample import Drawn, Opening, Writer
 
 TOGETHER = 8  # documents decoded in the same steps
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A held-out record: its first picture's bytes, the code that drew it, and what the model wrote."""
+    """A held-out record: its first picture (bytes, and its longer side in pixels), the code that drew it, and what the
+    model wrote."""
 
     id: str
     picture: bytes
+    side: int
     truth: str
     drawn: Drawn
 
@@ -58,20 +61,22 @@ def held_out_pairs(root: Path, writer: Writer, corpus: str, count: int, sampling
     none = True
     while batch := list(itertools.islice(shown, TOGETHER)):
         none = False
-        drawn = writer.write_together([("", picture) for _, picture, _ in batch], sampling)
+        openings = [Opening(pictures=(picture,)) for _, picture, *_ in batch]
+        drawn = writer.write_together(openings, [sampling] * len(batch))
         yield from (Pair(*known, written) for known, written in zip(batch, drawn, strict=True))
     if none:
         raise UsageError(f"--held-out {corpus}: no held-out record of it holds a picture; try another corpus")
 
 
-def _pictures(shards: ShardSet, records: Iterable[int]) -> Iterator[tuple[str, bytes, str]]:
-    """(id, first picture, text after it) of the records that hold a picture."""
+def _pictures(shards: ShardSet, records: Iterable[int]) -> Iterator[tuple[str, bytes, int, str]]:
+    """(id, first picture, its longer side, text after it) of the records that hold a picture."""
     for record in records:
         document, media = shards.read(record)
         shown = next((s for s in document.segments if isinstance(s, Image)), None)
         if shown is not None:
             after = document.segments[document.segments.index(shown) + 1 :]
-            yield document.id, media[shown.media], "".join(s.text for s in after if isinstance(s, Text))
+            text = "".join(s.text for s in after if isinstance(s, Text))
+            yield document.id, media[shown.media], max(shown.width, shown.height), text
 
 
 def _schedule(resolved: dict[str, Any], path: Path, name: str) -> Schedule:
@@ -99,7 +104,7 @@ def _save(pair: Pair, stem: Path, guard: Guard) -> dict[str, Any]:
     stem.with_suffix(".png").write_bytes(pair.picture)
     stem.with_suffix(".svg").write_text(pair.truth, encoding="utf-8")
     stem.with_suffix(".sample.svg").write_text(pair.drawn.text, encoding="utf-8")
-    drawing, reason = _draw(guard, pair.drawn.text, pair.picture)
+    drawing, reason = _draw(guard, pair.drawn.text, pair.side)
     if drawing is not None:
         stem.with_suffix(".sample.png").write_bytes(drawing)
     return {
@@ -112,14 +117,14 @@ def _save(pair: Pair, stem: Path, guard: Guard) -> dict[str, Any]:
     }
 
 
-def _draw(guard: Guard, code: str, like: bytes) -> tuple[bytes | None, str | None]:
-    """The picture of `code` at the size of `like`, or why there is none."""
+def _draw(guard: Guard, code: str, side: int) -> tuple[bytes | None, str | None]:
+    """The picture of `code`, `side` pixels at its longer side, or why there is none."""
     from trivium.data.svg.policy import SvgPolicy, SvgRefusedError
     from trivium.data.svg.sanitise import sanitise
 
     try:
         clean = sanitise(code.strip().encode(), SvgPolicy())
-        request = request_for(clean.text, max(stored_size(like)), (255, 255, 255), check=False)
+        request = request_for(clean.text, side, (255, 255, 255), check=False)
         return guard.call(request, Picture).png, None
     except SvgRefusedError as error:
         return None, f"{error.reason}: {error.detail}"

@@ -6,49 +6,41 @@ what a model writes, so their logits are never candidates.
 B documents, V vocabulary.
 """
 
-import io
+import codecs
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image as Picture
 from torch import Tensor
 
 from trivium.data.config import from_mapping
-from trivium.data.patches import PictureRules
+from trivium.data.patches import PictureRules, fit
 from trivium.data.records import Image
 from trivium.data.tokenizers import Tokenizer
 from trivium.data.tokenizers.layout import image_block
 from trivium.errors import CheckpointError, InputError, UsageError
 from trivium.model.batch import Sample, collate
-from trivium.model.decode import prefill, step
 from trivium.model.joint import JointConfig, JointModel
+from trivium.model.sampling import Generation, Sampling
 from trivium.pipelines.train.checkpoint import Checkpoint, CheckpointStore, verify
 from trivium.pipelines.train.folder import TOKENIZER
-from trivium.vision.preprocess import load_patches
+from trivium.pipelines.train.loading.decoders import Decoders
+from trivium.vision.preprocess import normalise
 
 SMALL = 50_000_000  # parameters
+PICTURE_SECONDS = 60  # of processor time, for one picture
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
-    """How much is written, and how each token is drawn. Raises UsageError for values that make no sense."""
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a document begins with: pictures (their files' bytes), then text."""
 
-    tokens: int = 200  # at most so many
-    temperature: float = 0.8  # 0 takes the likeliest token
-    top_p: float = 0.95  # draw from the likeliest tokens of this mass
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.tokens < 1 or not self.temperature >= 0 or not 0 < self.top_p <= 1:
-            raise UsageError(
-                f"tokens {self.tokens}, temperature {self.temperature:g}, top-p {self.top_p:g}: give tokens from 1, "
-                "temperature from 0, and top-p above 0 and at most 1"
-            )
+    prompt: str = ""
+    pictures: Sequence[bytes] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,75 +55,123 @@ class Drawn:
     tokens: int
     ended: bool  # the model closed the document itself
     seconds: float
+    stopped: bool = False  # a text to stop at came
 
     @property
     def tokens_per_second(self) -> float:
         return self.tokens / self.seconds if self.seconds else 0.0
 
 
+class Words:
+    """Text out of tokens as they come: whole characters only, and nothing that may be the start of a text to stop at.
+
+    `text` is what has come out; `stopped` says that a text to stop at came, which is not in it.
+    """
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self.text, self.stopped = "", False
+        self._stops = stops
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = ""
+
+    def push(self, piece: bytes, *, last: bool = False) -> str:
+        """What can be shown now; with `last`, all that is left."""
+        if self.stopped:
+            return ""
+        self._held += self._decoder.decode(piece, last)
+        places = [place for place in (self._held.find(stop) for stop in self._stops) if place >= 0]
+        if places:
+            self.stopped, shown = True, min(places)
+        else:
+            shown = len(self._held) - (0 if last else self._waiting())
+        new, self._held = self._held[:shown], self._held[shown:]
+        self.text += new
+        return new
+
+    def _waiting(self) -> int:
+        """Characters at the end with which a text to stop at begins."""
+        most = max(map(len, self._stops), default=1) - 1
+        starts = (n for n in range(min(most, len(self._held)), 0, -1))
+        return next((n for n in starts if any(stop.startswith(self._held[-n:]) for stop in self._stops)), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A loaded model with its tokenizer and picture rules."""
+    """A loaded model with its tokenizer and picture rules. Pictures are strangers': a guarded process decodes them."""
 
     model: JointModel
     tokenizer: Tokenizer
     rules: PictureRules
     step: int
+    decoders: Decoders = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decoders", Decoders(1, self.rules, PICTURE_SECONDS))
+
+    def close(self) -> None:
+        """Ends the decoding process, if one was started."""
+        self.decoders.close()
 
     def settle_threads(self) -> None:
         """One thread for a model whose token is too little work to share; the process is ours."""
         if sum(parameter.numel() for parameter in self.model.parameters()) < SMALL:
             torch.set_num_threads(1)
 
-    def write(self, prompt: str, picture: bytes | None, sampling: Sampling) -> Drawn:
-        """Goes on after [BOS], the picture if any, and the prompt. Raises UsageError, InputError."""
-        return self.write_together([(prompt, picture)], sampling)[0]
+    def write(self, opening: Opening, sampling: Sampling, say: Callable[[str], None] | None = None) -> Drawn:
+        """Goes on after [BOS], the pictures and the prompt; `say` hears the text as it comes.
 
-    def write_together(self, openings: Sequence[tuple[str, bytes | None]], sampling: Sampling) -> list[Drawn]:
-        """Goes on after each prompt and picture, all in the same steps; each document draws from the seed as if alone.
-
-        Raises UsageError, InputError.
+        Raises UsageError, and InputError for a picture that can't be decoded.
         """
-        samples = [self._opening(prompt, picture) for prompt, picture in openings]
+        return self.write_together([opening], [sampling], say)[0]
+
+    def write_together(
+        self, openings: Sequence[Opening], samplings: Sequence[Sampling], say: Callable[[str], None] | None = None
+    ) -> list[Drawn]:
+        """Goes on after each opening, all in the same steps; each document draws from its seed as if alone.
+
+        `say` hears the first document's text. Raises UsageError, InputError.
+        """
+        samples = [self._opening(opening) for opening in openings]
         device = self.model.backbone.head.weight.device
-        state = prefill(self.model, collate(samples, self.tokenizer.media_pad).to(device))
-        allowed_V = self._allowed(state.logits_BV.shape[1]).to(device)
-        generators = [torch.Generator().manual_seed(sampling.seed) for _ in samples]
-        written: list[list[int]] = [[] for _ in samples]
-        eos = self.tokenizer.eos
+        generation = Generation(
+            self.model,
+            collate(samples, self.tokenizer.media_pad).to(device),
+            samplings,
+            allowed_V=self._allowed(self.model.config.backbone.vocab),
+            stops=(self.tokenizer.eos,),
+        )
+        words = [Words(sampling.stop) for sampling in samplings]
+        written, ended = [0] * len(samples), [False] * len(samples)
         began = time.perf_counter()
-        for number in range(sampling.tokens):
-            if number:
-                # An ended document keeps its place in the batch; what follows its end is never looked at.
-                step(self.model, [ids[-1] for ids in written], state)
-            for ids, logits_V, generator in zip(written, state.logits_BV, generators, strict=True):
-                ended = bool(ids) and ids[-1] == eos
-                token = pick(logits_V, allowed_V, sampling.temperature, sampling.top_p, generator)
-                ids.append(eos if ended else token)
-            if all(ids[-1] == eos for ids in written):
-                break
+        for tokens in generation:
+            for document, token in tokens.items():
+                ended[document] = token == self.tokenizer.eos
+                written[document] += not ended[document]
+                last = ended[document] or written[document] == samplings[document].tokens
+                new = words[document].push(b"" if ended[document] else self.tokenizer.pieces[token], last=last)
+                if words[document].stopped:
+                    generation.end(document)
+                if say is not None and document == 0 and new:
+                    say(new)
         seconds = time.perf_counter() - began
-        return [self._drawn(sample, ids, seconds) for sample, ids in zip(samples, written, strict=True)]
+        return [
+            Drawn(one.text, len(sample.tokens), count, end, seconds, one.stopped)
+            for one, sample, count, end in zip(words, samples, written, ended, strict=True)
+        ]
 
-    def _drawn(self, opening: Sample, ids: list[int], seconds: float) -> Drawn:
-        ended = self.tokenizer.eos in ids
-        kept = ids[: ids.index(self.tokenizer.eos)] if ended else ids
-        return Drawn(self.tokenizer.decode(kept), len(opening.tokens), len(kept), ended, seconds)
-
-    def _opening(self, prompt: str, picture: bytes | None) -> Sample:
+    def _opening(self, opening: Opening) -> Sample:
         ids = [self.tokenizer.bos]
-        shown = []
-        if picture is not None:
-            if self.model.config.vision is None:
-                raise UsageError("this model has no vision tower; leave --image out")
-            seen = load_patches(picture, self.rules)
-            width, height = stored_size(picture)
-            image = Image(media="i0.png", width=width, height=height, mime="")
-            ids += image_block(image, seen.fit, self.tokenizer)
-            shown.append(seen)
-        ids += self.tokenizer.encode(prompt)
-        loss = np.zeros(len(ids), bool)
-        return Sample(np.array(ids), loss, [one.grid for one in shown], [one.patches_NC for one in shown])
+        grids, patches = [], []
+        if opening.pictures and self.model.config.vision is None:
+            raise UsageError("this model has no vision tower; leave --image out")
+        for number, payload in enumerate(opening.pictures):
+            seen = self.decoders.picture(payload)
+            image = Image(media=f"i{number}.png", width=seen.width, height=seen.height, mime="")
+            ids += image_block(image, fit(seen.width, seen.height, self.rules), self.tokenizer)
+            grids.append((1, seen.rows, seen.columns))
+            patches.append(normalise(np.frombuffer(seen.patches, np.uint8).reshape(seen.rows * seen.columns, -1)))
+        ids += self.tokenizer.encode(opening.prompt)
+        return Sample(np.array(ids), np.zeros(len(ids), bool), grids, patches)
 
     def _allowed(self, vocabulary: int) -> Tensor:
         """True for ordinary tokens and [EOS]."""
@@ -142,28 +182,13 @@ class Writer:
         return allowed_V
 
 
-def stored_size(picture: bytes) -> tuple[int, int]:
-    """Width and height in pixels as stored: what the layout writes before a picture's tokens."""
-    with Picture.open(io.BytesIO(picture)) as opened:
-        return opened.size
-
-
-def pick(logits_V: Tensor, allowed_V: Tensor, temperature: float, top_p: float, generator: torch.Generator) -> int:
-    """One token: the likeliest allowed one at temperature 0, else drawn from the smallest set of mass `top_p`."""
-    logits_V = logits_V.float().masked_fill(~allowed_V, -torch.inf).cpu()
-    if temperature == 0:
-        return int(logits_V.argmax())
-    shares_V, order_V = (logits_V.double() / temperature).softmax(-1).sort(descending=True, stable=True)
-    before_V = shares_V.cumsum(-1) - shares_V
-    kept_V = shares_V.masked_fill(before_V >= top_p, 0.0)  # the likeliest token always stays
-    return int(order_V[torch.multinomial(kept_V, 1, generator=generator)])
-
-
 def load_writer(path: Path, *, tokenizer: Path | None = None, device: str = "cpu") -> Writer:
     """From a run folder (its newest whole checkpoint) or one checkpoint folder.
 
-    Raises InputError when there is neither, CheckpointError when it is damaged.
+    Raises InputError when there is neither, CheckpointError when it is damaged, UsageError for an absent device.
     """
+    if device == "cuda" and not torch.cuda.is_available():
+        raise UsageError("this machine has no CUDA device; leave --device out")
     found, root = _find(path)
     config = from_mapping(found.manifest.identity["model"], JointConfig, name=str(found.folder))
     file = tokenizer or root / TOKENIZER
@@ -216,14 +241,15 @@ def _newest(store: CheckpointStore) -> Checkpoint | None:
     return None
 
 
-def facts(drawn: Drawn, at: int) -> dict[str, Any]:
-    """What `--json` prints."""
+def facts(drawn: Drawn, sampling: Sampling) -> dict[str, Any]:
+    """What `--json` prints of one sample."""
     return {
         "text": drawn.text,
-        "step": at,
+        "seed": sampling.seed,
         "prompt_tokens": drawn.prompt_tokens,
         "tokens": drawn.tokens,
         "ended": drawn.ended,
+        "stopped": drawn.stopped,
         "seconds": drawn.seconds,
         "tokens_per_second": drawn.tokens_per_second,
     }

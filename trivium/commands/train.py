@@ -1,12 +1,9 @@
-"""`trivium train` and `trivium sample`."""
+"""`trivium train`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from trivium.pipelines.train.sample import Sampling, Writer
 
 RunFile = Annotated[Path, typer.Argument(help="The run's YAML file.", metavar="RUN.yaml")]
 Out = Annotated[Path, typer.Option("--out", help="The run folder; the same one again goes on where it stopped.")]
@@ -20,12 +17,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
 def register(app: typer.Typer) -> None:
     """Adds this module's commands to the command line."""
     app.command("train")(train)
-    app.command("sample")(sample)
 
 
 def train(run: RunFile, out: Out, changes: Set = None, as_json: AsJson = False) -> None:
     """Trains through all stages in one run; a killed or stopped run goes on bit for bit with the same command."""
-    _settle_environment()
+    settle_environment()
     from trivium.console import emit_json
     from trivium.pipelines.train.runner import train as run_it
 
@@ -36,92 +32,7 @@ def train(run: RunFile, out: Out, changes: Set = None, as_json: AsJson = False) 
         _print(facts, out)
 
 
-def sample(
-    source: Annotated[Path, typer.Argument(help="A run folder or one checkpoint folder.", metavar="RUN_OR_CHECKPOINT")],
-    prompt: Annotated[str | None, typer.Option(help="Text to go on from.")] = None,
-    image: Annotated[Path | None, typer.Option(help="A picture (png, jpg, …) to write code for.")] = None,
-    held_out: Annotated[
-        str | None, typer.Option("--held-out", metavar="CORPUS", help="Show it held-out pictures of this corpus.")
-    ] = None,
-    count: Annotated[int, typer.Option(min=1, help="Held-out pictures.")] = 4,
-    save: Annotated[Path | None, typer.Option(metavar="DIR", help="Write pictures, code and drawings there.")] = None,
-    tokens: Annotated[int, typer.Option(help="At most so many tokens.")] = 200,
-    temperature: Annotated[float, typer.Option(help="0 takes the likeliest token.")] = 0.8,
-    top_p: Annotated[float, typer.Option(help="Draw from the likeliest tokens of this mass.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
-    tokenizer: Annotated[Path | None, typer.Option(help="Where the run folder holds none.")] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Send control characters to a terminal as they are.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Writes text after a prompt, or code after a picture, from a trained checkpoint."""
-    _settle_environment()
-    from trivium.console import counted, emit_json, note, say
-    from trivium.errors import InputError, UsageError
-    from trivium.pipelines.train.sample import Sampling, facts, load_writer
-
-    if held_out is not None and (prompt is not None or image is not None):
-        raise UsageError("--held-out brings its own pictures; leave --prompt and --image out")
-    picture = None
-    if image is not None:
-        try:
-            picture = image.read_bytes()
-        except OSError as error:
-            raise InputError(f"--image {image}: can't be read ({error.strerror})") from None
-    sampling = Sampling(tokens=tokens, temperature=temperature, top_p=top_p, seed=seed)
-    writer = load_writer(source, tokenizer=tokenizer)
-    writer.settle_threads()
-    if held_out is not None:
-        _sample_held_out(source, writer, held_out, count, save, sampling, as_json, raw)
-        return
-    if prompt is None and picture is None:
-        note('no --prompt and no --image: the model begins a document of its own (--prompt "" says the same)')
-    try:
-        drawn = writer.write(prompt or "", picture, sampling)
-    except InputError as error:
-        raise InputError(f"--image {image}: {error}") from None
-    if as_json:
-        emit_json(facts(drawn, writer.step))
-        return
-    say((prompt or "") + drawn.text, raw=raw)
-    how = "the document ended" if drawn.ended else "stopped at --tokens"
-    rate = f"{drawn.tokens_per_second:.0f} tok/s"
-    note(f"step {writer.step}: {counted(drawn.tokens, 'token')}, {rate}, temperature {temperature:g}, {how}")
-
-
-def _sample_held_out(
-    source: Path,
-    writer: "Writer",
-    corpus: str,
-    count: int,
-    save: Path | None,
-    sampling: "Sampling",
-    as_json: bool,
-    raw: bool,
-) -> None:
-    """Held-out pictures with the code that drew them beside what the model writes."""
-    from tempfile import TemporaryDirectory
-
-    from rich.markup import escape
-    from rich.table import Table
-
-    from trivium.console import emit_json, note, out, printable
-    from trivium.pipelines.train.pairs import held_out_pairs, save_pairs
-
-    with TemporaryDirectory() as beside:
-        facts = save_pairs(held_out_pairs(source, writer, corpus, count, sampling), save or Path(beside))
-    if as_json:
-        emit_json(facts)
-        return
-    table = Table("held-out code", "written after its picture", title=f"{corpus}, step {writer.step}", show_lines=True)
-    for fact in facts:
-        cells = (fact[key] if raw else printable(fact[key]) for key in ("truth", "written"))
-        table.add_row(*map(escape, cells))
-    out.print(table)
-    if save is not None:
-        note(f"pictures and drawings: {save}")
-
-
-def _settle_environment() -> None:
+def settle_environment() -> None:
     """Before torch is imported: cuBLAS is deterministic only with a fixed workspace; idle OpenMP threads sleep.
 
     By default they spin for milliseconds at every join, on the very cores that the threads they wait for need when

@@ -79,9 +79,13 @@ class Decoders:
         self._mine = threading.local()
         self._lock = threading.Lock()
 
-    def patches(self, payload: bytes) -> tuple[Bytes, Grid]:
+    def picture(self, payload: bytes) -> Reply:
         """Raises BadRecordError for what the bytes do, TrainError when this machine lets no decoder live."""
-        reply = self._decoded(self._task, decode, Request(payload, self.rules), Reply)
+        return self._decoded(self._task, decode, Request(payload, self.rules), Reply)
+
+    def patches(self, payload: bytes) -> tuple[Bytes, Grid]:
+        """Raises BadRecordError and TrainError as `picture` does."""
+        reply = self.picture(payload)
         return _rows(reply.patches, reply.rows * reply.columns), (1, reply.rows, reply.columns)
 
     def clip(self, payload: bytes, stated: Video) -> tuple[list[Bytes], list[Grid]]:

@@ -10,15 +10,18 @@ from typer.testing import CliRunner
 from trivium.cli import app
 from trivium.data.records import Text
 from trivium.errors import InputError, UsageError
+from trivium.model.sampling import Sampling
 from trivium.pipelines.train.pairs import Pair, held_out_pairs, save_pairs
-from trivium.pipelines.train.sample import Drawn, Sampling, load_writer
+from trivium.pipelines.train.sample import Drawn, Opening, load_writer
 
 SHORT = Sampling(tokens=4, temperature=0.0)
 
 
 @pytest.fixture(scope="module")
 def writer(trained):
-    return load_writer(trained[0])
+    writer = load_writer(trained[0])
+    yield writer
+    writer.close()
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +34,7 @@ def run(*arguments):
 
 
 def test_the_command_writes_pictures_code_and_facts(trained, tmp_path, prepared):
-    options = ("--held-out", "icons", "--count", 2, "--tokens", 4, "--temperature", 0)
+    options = ("--held-out", "icons", "--count", 2, "--max-tokens", 4, "--temperature", 0)
     done = run(trained[0], *options, "--save", tmp_path / "shown", "--json")
     assert done.exit_code == 0, done.output
     facts = json.loads(done.stdout)
@@ -60,7 +63,7 @@ def test_only_records_that_no_stage_trains_on_are_shown(trained, prepared, pairs
 
 def test_each_sample_is_what_the_model_writes_after_that_picture(writer, pairs):
     for pair in pairs:
-        assert pair.drawn.text == writer.write("", pair.picture, SHORT).text
+        assert pair.drawn.text == writer.write(Opening(pictures=[pair.picture]), SHORT).text
         assert pair.drawn.prompt_tokens > 4  # [BOS] and the picture's block
 
 
@@ -69,7 +72,9 @@ def test_what_the_model_wrote_is_sanitised_and_drawn_at_the_size_of_its_picture(
     Image.new("RGB", (56, 56), "white").save(shown, "PNG")
     good = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><rect width="8" height="8" fill="#f00"/></svg>'
     written = (good, good.replace("<rect", "<script>alert(1)</script><rect"), "no code")
-    given = (Pair(str(n), shown.getvalue(), "truth", Drawn(text, 1, 1, True, 0.1)) for n, text in enumerate(written))
+    given = (
+        Pair(str(n), shown.getvalue(), 56, "truth", Drawn(text, 1, 1, True, 0.1)) for n, text in enumerate(written)
+    )
     drawn, active, broken = save_pairs(given, tmp_path)
     with Image.open(tmp_path / drawn["drawn"]) as picture:
         assert picture.size == (56, 56)
@@ -96,4 +101,4 @@ def test_held_out_brings_its_own_pictures(trained, other):
     done = run(trained[0], "--held-out", "icons", *other)
     assert isinstance(done.exception, UsageError)
     assert done.exception.exit_code == 2
-    assert "leave --prompt and --image out" in str(done.exception)
+    assert "leave --prompt, --prompt-file and --image out" in str(done.exception)

@@ -16,14 +16,17 @@ from trivium.data.records import Text
 from trivium.data.tokenizers import tokenize_document
 from trivium.errors import CheckpointError, InputError, UsageError
 from trivium.model.batch import Sample, collate
+from trivium.model.sampling import Sampling, pick
 from trivium.pipelines.train.checkpoint import CheckpointStore
-from trivium.pipelines.train.sample import Sampling, load_writer, pick
+from trivium.pipelines.train.sample import Opening, Words, load_writer
 from trivium.vision.preprocess import normalise
 
 
 @pytest.fixture(scope="module")
 def writer(trained):
-    return load_writer(trained[0])
+    writer = load_writer(trained[0])
+    yield writer
+    writer.close()
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +36,7 @@ def picture(prepared):
 
 def test_the_likeliest_text_is_what_a_pass_over_everything_says(writer):
     """The cached path: each token written must be the argmax of a plain forward pass over all tokens before it."""
-    drawn = writer.write("The ", None, Sampling(tokens=12, temperature=0.0))
+    drawn = writer.write(Opening("The "), Sampling(tokens=12, temperature=0.0))
     ids = [writer.tokenizer.bos, *writer.tokenizer.encode("The ")]
     allowed = writer._allowed(writer.model.config.backbone.vocab)
     expected = []
@@ -53,7 +56,7 @@ def test_a_picture_opens_the_document_as_the_corpus_does(writer, prepared, pictu
     assert isinstance(segments[0], ImageSegment)
     assert isinstance(segments[1], Text)
     laid = tokenize_document(document, writer.tokenizer, writer.rules)
-    opening = writer._opening(segments[1].text, picture)
+    opening = writer._opening(Opening(segments[1].text, [picture]))
     assert opening.tokens.tolist() == (laid.tokens[:-1] & 0x7FFFFFFF).tolist()  # all but [EOS]
     assert torch.equal(opening.patches[0], normalise(prepared.assembler().pictures("icons", 0).patches[0]))
 
@@ -63,7 +66,7 @@ def test_the_picture_reaches_what_is_written(writer, picture):
     Image.new("RGB", (56, 56), "red").save(other, "PNG")
     tokens, shown, allowed = [], [], writer._allowed(400)
     for seen in (picture, other.getvalue()):
-        opening = writer._opening("", seen)
+        opening = writer._opening(Opening(pictures=[seen]))
         tokens.append(opening.tokens.tolist())
         with torch.no_grad():
             shown.append(writer.model.logits(collate([opening], writer.tokenizer.media_pad))[-1][allowed])
@@ -72,27 +75,61 @@ def test_the_picture_reaches_what_is_written(writer, picture):
 
 
 def test_equal_seeds_write_equal_text(writer):
-    first = writer.write("A ", None, Sampling(tokens=20, seed=3))
-    assert writer.write("A ", None, Sampling(tokens=20, seed=3)).text == first.text
-    assert writer.write("A ", None, Sampling(tokens=20, seed=4)).text != first.text
+    first = writer.write(Opening("A "), Sampling(tokens=20, seed=3))
+    assert writer.write(Opening("A "), Sampling(tokens=20, seed=3)).text == first.text
+    assert writer.write(Opening("A "), Sampling(tokens=20, seed=4)).text != first.text
 
 
-@given(seed=st.integers(0, 50), temperature=st.sampled_from([0.0, 0.5, 5.0]), top_p=st.sampled_from([0.1, 0.9, 1.0]))
-def test_what_is_not_allowed_never_comes_out(seed, temperature, top_p):
+@given(
+    seed=st.integers(0, 50),
+    temperature=st.sampled_from([0.0, 1e-3, 0.5, 5.0, 1e9]),
+    top_p=st.sampled_from([1e-9, 0.1, 0.9, 1.0]),
+    top_k=st.sampled_from([None, 1, 20, 99]),
+)
+def test_what_is_not_allowed_never_comes_out(seed, temperature, top_p, top_k):
     generator = torch.Generator().manual_seed(seed)
     logits = torch.randn(30, generator=generator)
     logits[::2] += 100.0  # the model wants them badly
     allowed = torch.arange(30) % 2 == 1
-    assert allowed[pick(logits, allowed, temperature, top_p, generator)]
+    sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k)
+    assert allowed[pick(logits, allowed, sampling, generator)]
 
 
-def test_top_p_keeps_the_smallest_set_of_that_mass():
-    logits = torch.log(torch.tensor([0.5, 0.3, 0.15, 0.05]))
-    everything = torch.ones(4, dtype=torch.bool)
-    generator = torch.Generator().manual_seed(0)
-    seen = {pick(logits, everything, 1.0, 0.7, generator) for _ in range(300)}
-    assert seen == {0, 1}
-    assert {pick(logits, everything, 1.0, 0.2, generator) for _ in range(50)} == {0}
+def test_top_p_and_top_k_keep_the_likeliest_in_proportion():
+    logits, everything = torch.log(torch.tensor([0.15, 0.5, 0.05, 0.3])), torch.ones(4, dtype=torch.bool)
+
+    def shares(**options):
+        generator = torch.Generator().manual_seed(0)
+        sampling = Sampling(**{"temperature": 1.0, "top_p": 1.0, **options})
+        return np.bincount([pick(logits, everything, sampling, generator) for _ in range(800)], minlength=4) / 800
+
+    np.testing.assert_allclose(shares(), [0.15, 0.5, 0.05, 0.3], atol=0.06)
+    np.testing.assert_allclose(shares(top_p=0.7), [0, 0.625, 0, 0.375], atol=0.06)
+    np.testing.assert_allclose(shares(top_k=2), [0, 0.625, 0, 0.375], atol=0.06)
+    np.testing.assert_allclose(shares(temperature=0.5, top_k=2), [0, 0.25 / 0.34, 0, 0.09 / 0.34], atol=0.06)
+    for one in (shares(top_p=0.2), shares(top_k=1), shares(temperature=0.0)):
+        assert one.tolist() == [0, 1, 0, 0]
+
+
+@given(st.text("abé\u20ac", max_size=30), st.lists(st.text("abé", min_size=1, max_size=4), max_size=3), st.data())
+def test_text_comes_out_whole_and_ends_before_the_first_stop(text, stops, data):
+    """However the bytes are cut: what came out is the text up to the first stop, and none of it is taken back."""
+    payload, words, shown = text.encode(), Words(stops), ""
+    while payload:
+        size = data.draw(st.integers(1, len(payload)))
+        shown += words.push(payload[:size])
+        payload = payload[size:]
+        assert shown == words.text
+        assert text.startswith(shown)
+    shown += words.push(b"", last=True)
+    places = [text.find(stop) for stop in stops if stop in text]
+    # A stop that is complete ends the text, even where an earlier one would have begun that needs more characters.
+    ends = sorted((text.find(stop) + len(stop), text.find(stop)) for stop in stops if stop in text)
+    assert words.stopped == bool(places)
+    assert shown == words.text == (text if not places else shown)
+    assert not any(stop in shown for stop in stops)
+    if places:
+        assert len(shown) in {start for _, start in ends}
 
 
 def test_specials_are_never_written(writer):
@@ -102,7 +139,7 @@ def test_specials_are_never_written(writer):
             if name != "[EOS]":
                 writer.model.backbone.head.weight[token] += 50.0
     try:
-        drawn = writer.write("The ", None, Sampling(tokens=30, temperature=1.5, top_p=1.0))
+        drawn = writer.write(Opening("The "), Sampling(tokens=30, temperature=1.5, top_p=1.0))
     finally:
         with torch.no_grad():
             writer.model.backbone.head.weight.copy_(before)
@@ -112,26 +149,31 @@ def test_specials_are_never_written(writer):
 def test_the_command_prints_text_and_facts(trained, picture, tmp_path):
     shown = tmp_path / "icon.png"
     shown.write_bytes(picture)
-    run = CliRunner().invoke(app, ["sample", str(trained[0]), "--image", str(shown), "--tokens", "8", "--json"])
+    run = CliRunner().invoke(app, ["sample", str(trained[0]), "--image", str(shown), "--max-tokens", "8", "--json"])
     assert run.exit_code == 0, run.output
     facts = json.loads(run.stdout)
-    assert facts.keys() >= {"text", "tokens", "tokens_per_second", "prompt_tokens", "ended", "step"}
-    plain = CliRunner().invoke(app, ["sample", str(trained[0]), "--prompt", "The ", "--tokens", "8"])
+    (one,) = facts["samples"]
+    assert one.keys() >= {"text", "tokens", "tokens_per_second", "prompt_tokens", "ended", "stopped", "seed"}
+    assert facts["step"] > 0
+    plain = CliRunner().invoke(app, ["sample", str(trained[0]), "--prompt", "The ", "--max-tokens", "8"])
     assert plain.stdout.startswith("The ")
     assert "tok/s" in plain.stderr
     assert "begins a document of its own" not in plain.stderr
-    bare = CliRunner().invoke(app, ["sample", str(trained[0]), "--tokens", "2"])
+    bare = CliRunner().invoke(app, ["sample", str(trained[0]), "--max-tokens", "2"])
     assert "begins a document of its own" in bare.stderr
-    assert "begins" not in CliRunner().invoke(app, ["sample", str(trained[0]), "--tokens", "2", "--prompt", ""]).stderr
+    assert (
+        "begins" not in CliRunner().invoke(app, ["sample", str(trained[0]), "--max-tokens", "2", "--prompt", ""]).stderr
+    )
 
 
 def test_documents_written_together_are_those_written_alone(writer, picture):
     """Each stops at its own end and draws from the seed as if alone."""
-    openings = [("The ", None), ("", picture), ("A longer prompt, of more tokens than the first ", None)]
-    sampling = Sampling(tokens=24, temperature=1.0, seed=5)
-    together = writer.write_together(openings, sampling)
-    for drawn, (prompt, shown) in zip(together, openings, strict=True):
-        alone = writer.write(prompt, shown, sampling)
+    longer = "A longer prompt, of more tokens than the first "
+    openings = [Opening("The "), Opening(pictures=[picture]), Opening(longer), Opening("Two ", [picture, picture])]
+    samplings = [Sampling(tokens=tokens, temperature=1.0, seed=tokens) for tokens in (24, 3, 30, 9)]
+    together = writer.write_together(openings, samplings)
+    for drawn, opening, sampling in zip(together, openings, samplings, strict=True):
+        alone = writer.write(opening, sampling)
         assert (drawn.text, drawn.tokens, drawn.ended, drawn.prompt_tokens) == (
             alone.text, alone.tokens, alone.ended, alone.prompt_tokens,
         )  # fmt: skip
@@ -139,7 +181,7 @@ def test_documents_written_together_are_those_written_alone(writer, picture):
         before = writer.model.backbone.head.weight.clone()
         writer.model.backbone.head.weight[writer.tokenizer.eos] += 1.0
     try:
-        ends = writer.write_together(openings * 2, Sampling(tokens=60, temperature=1.0))
+        ends = writer.write_together(openings * 2, [Sampling(tokens=60, temperature=1.0)] * 8)
     finally:
         with torch.no_grad():
             writer.model.backbone.head.weight.copy_(before)
@@ -147,13 +189,52 @@ def test_documents_written_together_are_those_written_alone(writer, picture):
     assert not any("[EOS]" in drawn.text for drawn in ends)
 
 
+def test_a_picture_is_decoded_by_a_guarded_process_alone(writer, picture, monkeypatch):
+    """Strangers' bytes meet no decoder in the process that holds the model."""
+    monkeypatch.setattr("trivium.vision.pixels._open", None)
+    monkeypatch.setattr("PIL.Image.open", None)
+    assert len(writer._opening(Opening(pictures=[picture])).patches) == 1
+    assert writer.decoders.starts >= 1
+
+
+def test_the_command_streams_stops_and_counts(trained, tmp_path):
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text("The ")
+    base = ["sample", str(trained[0]), "--max-tokens", "12", "--seed", "7"]
+    facts = json.loads(CliRunner().invoke(app, [*base, "--prompt-file", str(prompt), "--count", "3", "--json"]).stdout)
+    assert [one["seed"] for one in facts["samples"]] == [7, 8, 9]
+    texts = [one["text"] for one in facts["samples"]]
+    assert len(set(texts)) == 3
+    alone = CliRunner().invoke(app, [*base, "--prompt-file", "-"], input="The ")
+    assert alone.stdout == f"The {texts[0]}\n"
+    stop = texts[0][3:5]
+    cut = CliRunner().invoke(app, [*base, "--prompt", "The ", "--stop", stop])
+    assert cut.stdout == f"The {texts[0][: texts[0].index(stop)]}\n"
+    assert "stopped at --stop" in cut.stderr
+    for arguments, word in (
+        (["--prompt", "x", "--prompt-file", str(prompt)], "give one"),
+        (["--save", "x"], "--held-out"),
+    ):
+        assert word in str(CliRunner().invoke(app, [*base, *arguments]).exception)
+
+
 def test_refusals_name_their_cure(trained, writer, tmp_path):
     with pytest.raises(InputError, match="neither a run folder with checkpoints nor a checkpoint"):
         load_writer(tmp_path)
-    with pytest.raises(UsageError, match="top-p above 0"):
-        Sampling(top_p=0.0)
+    for option, word in (
+        ({"top_p": 0.0}, "top-p 0; give a mass above 0"),
+        ({"top_p": 1.5}, r"top-p 1.5"),
+        ({"top_k": 0}, "top-k 0; give at least 1"),
+        ({"temperature": -1.0}, "temperature -1"),
+        ({"temperature": float("nan")}, "temperature nan"),
+        ({"tokens": 0}, "0 tokens"),
+        ({"seed": -1}, "seed -1"),
+        ({"stop": ("a", "")}, "an empty stop text"),
+    ):
+        with pytest.raises(UsageError, match=word):
+            Sampling(**option)
     with pytest.raises(InputError, match="not a picture in a format"):
-        writer.write("x", b"no picture", Sampling())
+        writer.write(Opening("x", [b"no picture"]), Sampling())
     copy = tmp_path / "run"
     shutil.copytree(trained[0], copy)
     (copy / "tokenizer.json").unlink()
