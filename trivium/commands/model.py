@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from trivium.commands import model_files
+from trivium.commands import model_diff, model_files
 
-Name = Annotated[str, typer.Argument(help="nano, tiny, small, base, k3 or k2.", metavar="PRESET")]
+Name = Annotated[str, typer.Argument(help="nano, tiny, small, base, k3, or k2-nano … k2-base, k2.", metavar="PRESET")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A change, such as backbone.layers=9; repeatable."),
@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
     """Adds `trivium model describe` to the command line."""
     group = typer.Typer(no_args_is_help=True, help="Shapes, parameters, FLOPs and memory of a model.")
     group.command("describe")(describe)
+    model_diff.register(group)
     model_files.register(group)
     app.add_typer(group, name="model")
 
@@ -37,7 +38,7 @@ def describe(preset: Name, changes: Set = None, optimizer: Optimizer = False, as
     groups = describe_groups(config.build(device="meta").named_parameters(), config) if optimizer else None
     if as_json:
         facts = {"preset": preset, "config": to_mapping(config), "conventions": _CONVENTIONS}
-        facts |= {name: getattr(sizes, name) for name in ("parameters", "layers", "flops", "memory")}
+        facts |= {name: getattr(sizes, name) for name in ("parameters", "layers", "flops", "pictures", "memory")}
         emit_json(facts if groups is None else {**facts, "optimizer": groups})
         return
     out.print(sizes_view(preset, sizes) if groups is None else optimizer_view(preset, groups))
@@ -49,6 +50,8 @@ def describe(preset: Name, changes: Set = None, optimizer: Optimizer = False, as
 _CONVENTIONS = {
     "total": "A_log as stored by the release (k3: padded to 128 a layer), router biases counted, MTP apart",
     "activated": "one text token: head counted, input embedding, vision and MTP not",
-    "flops": "a multiply-add is two; mean over a document of `context` tokens; training is three passes, with MTP",
-    "memory": "bytes, without activations: bf16 weights, fp32 master, gradients, moments; cache bf16, states fp32",
+    "flops": "a multiply-add is two; mean over a document of so many tokens; causal half, nothing computed twice (MFU)",
+    "executed": "what the PyTorch path multiplies: whole blocks of attention, padded chunks and slices, logits twice",
+    "apart": "elementwise work, in no total",
+    "memory": "weights, caches and rows bf16; master, gradients, moments, states fp32; rows at 8,192 tokens a document",
 }
