@@ -75,7 +75,9 @@ def switched(family, *changes):
     return configure({"preset": family, **size}, name="switches", overrides=changes)
 
 
-@pytest.mark.parametrize(("family", "change", "moved"), SWITCHES)
+@pytest.mark.parametrize(
+    ("family", "change", "moved"), SWITCHES, ids=[f"{family}-{change}" for family, change, _ in SWITCHES]
+)
 def test_a_switch_trains_is_counted_and_has_a_rule_for_each_name(sample, family, change, moved):
     config = switched(family, change)
     model = config.build().train()
