@@ -52,6 +52,7 @@ class Job(Strict, frozen=True, kw_only=True):
     warmup: float | None = None  # share of the steps; None: the schedule's
     changes: tuple[str, ...] = ()  # as --set gives them
     evaluate: int = 0  # steps; 0: not at all
+    place: int | None = None  # which GPU; None: the one with the fewest processes
 
     def shortened(self, steps: int) -> "Job":
         """The same with fewer steps, evaluated about six times."""
@@ -93,7 +94,10 @@ def main_runs(steps: dict[str, int]) -> Iterator[Job]:
     for name in MEMBERS:
         count = steps[name]
         baseline = ("optimizer.per_head=false",) if name.startswith("k2") else ()
-        yield Job(name=name, kind="run", preset=name, steps=count, changes=baseline, evaluate=every(count))
+        yield Job(
+            name=name, kind="run", preset=name, steps=count, changes=baseline, evaluate=every(count),
+            place=int(name.endswith("small")),
+        )  # fmt: skip
 
 
 def every(steps: int) -> int:
@@ -102,15 +106,17 @@ def every(steps: int) -> int:
 
 
 def load_runs(rows: int = 34, steps: int = 60) -> Iterator[Job]:
-    """Fresh models of 256 experts on rows of 2K; 34 rows are 68 238 tokens a step. The rate warms up over 100 steps."""
+    """Fresh models of 256 experts on rows of 2K; 34 rows are 68 238 tokens a step. The rate warms up over 100 steps.
+
+    All on the first GPU: what such a step keeps for its backward pass would not fit beside the small runs.
+    """
     for preset, changes in (
         ("tiny", ()),
-        ("small", ()),
         ("k2-tiny", ("optimizer.per_head=false", "model.backbone.moe.experts=256")),
     ):
         yield Job(
             name=f"load-{preset}", kind="load", preset=preset, steps=steps, rows=rows, context=2048,
-            peak=0.004 * steps / 100, warmup=1.0, changes=changes,
+            peak=0.004 * steps / 100, warmup=1.0, changes=changes, place=0,
         )  # fmt: skip
 
 

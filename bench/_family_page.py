@@ -25,6 +25,7 @@ class Gathered:
 
     def __init__(self, archives: Sequence[Path]) -> None:
         self.calls: list[dict[str, Any]] = []
+        self.wanted: dict[str, str] = {}  # kind by name, whether it ran or not
         self.known: dict[str, dict[str, Any]] = {}
         self.lines: dict[str, list[dict[str, Any]]] = {}
         self.configs: dict[str, dict[str, Any]] = {}
@@ -36,6 +37,7 @@ class Gathered:
     def _read(self, archive: tarfile.TarFile) -> None:
         call = json.loads(_text(archive, "family.json"))
         self.calls.append({key: value for key, value in call.items() if key != "jobs"})
+        self.wanted |= call["wanted"]
         for name, known in call["jobs"].items():
             lines = [json.loads(raw) for raw in _text(archive, f"runs/{name}/metrics.jsonl").splitlines()]
             if len(lines) < len(self.lines.get(name, [])):
@@ -47,7 +49,8 @@ class Gathered:
             self.notes[name] = _last(_text(archive, f"logs/{name}.log"))
 
     def kinds(self) -> dict[str, str]:
-        return {name: known["job"]["kind"] for name, known in self.known.items()}
+        """The kind of every run that was wanted or made."""
+        return self.wanted | {name: known["job"]["kind"] for name, known in self.known.items()}
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """`run_facts` of each run, with its sizes, and why it ended where it did."""
@@ -95,7 +98,12 @@ def write(folder: Path, gathered: Gathered, facts: Mapping[str, Any], verdicts: 
     """All files of docs/results; `data` is the Markdown about the corpora."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = {name: _kept(found) for name, found in facts.items()}
-    whole = {"calls": gathered.calls, "verdicts": msgspec.to_builtins(list(verdicts)), "runs": kept}
+    whole = {
+        "calls": gathered.calls,
+        "wanted": gathered.kinds(),
+        "verdicts": msgspec.to_builtins(list(verdicts)),
+        "runs": kept,
+    }
     (folder / "results.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
     (folder / "curves").mkdir(exist_ok=True)
     for name, lines in gathered.lines.items():
@@ -133,7 +141,7 @@ def _short(value: float | None) -> str:
 
 def pictures(gathered: Gathered, facts: Mapping[str, Any]) -> dict[str, str]:
     """The plots by name."""
-    kinds = gathered.kinds()
+    kinds = {name: kind for name, kind in gathered.kinds().items() if name in facts}
     steps = {name: [line for line in lines if line["kind"] == "step"] for name, lines in gathered.lines.items()}
     runs = [name for name, kind in kinds.items() if kind == "run" and steps[name]]
     loads = [name for name, kind in kinds.items() if kind == "load" and steps[name]]
@@ -197,7 +205,7 @@ def _at(line: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 def page(gathered: Gathered, facts: Mapping[str, Any], verdicts: Sequence[Verdict], data: str) -> str:
     """docs/results/index.md."""
-    kinds = gathered.kinds()
+    kinds = {name: kind for name, kind in gathered.kinds().items() if name in facts}
     parts = ["# The family trained: what each promise came to", "", *_calls(gathered.calls), ""]
     parts += ["| promise | found | wanted | |", "|---|---|---|---|"]
     parts += [f"| {v.what} | {v.found} | {v.wanted} | {_mark(v.verdict)} |" for v in verdicts]

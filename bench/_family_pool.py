@@ -66,8 +66,9 @@ class Pool:
         try:
             while waiting or self.running:
                 now = time.monotonic()
-                while waiting and now < soft and len(self.running) < self.slots * len(self.gpus):
-                    self._start(waiting.pop(0))
+                while now < soft and (job := self._next(waiting)) is not None:
+                    waiting.remove(job)
+                    self._start(job)
                 if waiting and now >= soft:
                     self.note(f"no time left for {', '.join(job.name for job in waiting)}")
                     waiting = []
@@ -77,6 +78,18 @@ class Pool:
         finally:
             for one in self.running:  # an error, or Ctrl-C
                 one.process.kill()
+
+    def _next(self, waiting: Sequence[Job]) -> Job | None:
+        """The first that may start now: a slot is free, and one load test at a time, since it takes much memory."""
+        if len(self.running) >= self.slots * len(self.gpus):
+            return None
+        loads = any(one.job.kind == "load" for one in self.running)
+        return next((job for job in waiting if not (loads and job.kind == "load")), None)
+
+    def _gpu(self, job: Job) -> str | None:
+        if job.place is not None:
+            return self.gpus[job.place % len(self.gpus)]
+        return min(self.gpus, key=lambda name: sum(one.gpu == name for one in self.running))
 
     def lines(self, job: Job) -> list[dict[str, Any]]:
         return step_lines(self.work / "runs" / job.name / "metrics.jsonl")
@@ -90,10 +103,8 @@ class Pool:
         done = self.lines(job)
         return bool(done) and done[-1]["step"] == job.steps
 
-    def _start(self, job: Job, *, gpu: str | None = None, anew: bool = False) -> None:
-        """On the GPU with the fewest processes, unless one is given."""
-        if gpu is None:
-            gpu = min(self.gpus, key=lambda name: sum(one.gpu == name for one in self.running))
+    def _start(self, job: Job, *, anew: bool = False) -> None:
+        gpu = self._gpu(job)
         goes_on = job.name in self.known and not anew
         schedule = self.work / "schedules" / f"{job.name}.yaml"
         schedule.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +114,7 @@ class Pool:
             command += ["--set", change]
         environment = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "120"}
         if gpu is not None:
-            environment["CUDA_VISIBLE_DEVICES"] = gpu
+            environment |= {"CUDA_VISIBLE_DEVICES": gpu, "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
         log = self.work / "logs" / f"{job.name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as file:
@@ -111,7 +122,9 @@ class Pool:
         where = "" if gpu is None else f" on GPU {gpu}"
         self.note(f"{job.name}: {job.steps} steps{where}{', going on' if goes_on else ''}")
         self.running.append(Running(job, gpu, process, time.monotonic(), foreseen=goes_on or anew))
-        self.known[job.name] = {"job": msgspec.to_builtins(job), "command": command[1:], "starts": []} | (
+        places = {str(self.work.resolve()): "WORK", str(self.work): "WORK", str(self.corpora.resolve()): "CORPORA"}
+        told = [_placed(word, places) for word in command[1:]]
+        self.known[job.name] = {"job": msgspec.to_builtins(job), "command": told, "starts": []} | (
             {"starts": self.known[job.name]["starts"]} if goes_on else {}
         )
         self._keep()
@@ -156,7 +169,7 @@ class Pool:
         shutil.rmtree(self.work / "runs" / one.job.name)
         self.running.remove(one)
         self.note(f"{one.job.name}: {rate:.3f} s a step; begun again with {steps} steps")
-        self._start(one.job.shortened(steps), gpu=one.gpu, anew=True)
+        self._start(one.job.shortened(steps), anew=True)
 
     def _finish(self, one: Running, code: int, now: float) -> None:
         lines = self.lines(one.job)
@@ -171,6 +184,13 @@ class Pool:
         if code and not one.asked:
             log = (self.work / "logs" / f"{one.job.name}.log").read_text(errors="replace").strip().splitlines()
             self.note("\n".join(log[-6:]))
+
+
+def _placed(word: str, places: dict[str, str]) -> str:
+    """Without where this machine keeps its files; a folder inside another one comes first."""
+    for path in sorted(places, key=len, reverse=True):
+        word = word.replace(path, places[path])
+    return word
 
 
 def fitting(left: int, rate: float, seconds: float, start_up: float) -> int | None:

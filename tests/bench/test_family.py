@@ -163,7 +163,15 @@ def test_results_are_written_from_archives_and_judged_again(family, tmp_path):
         log.parent.mkdir(exist_ok=True)
         log.write_text("said\n")
     (work / "runs" / "tiny" / "checkpoints").mkdir()
-    facts = {"command": "c", "commit": "abc", "device": "d", "versions": {}, "seconds": 1.0, "jobs": known}
+    facts = {
+        "command": "c",
+        "commit": "abc",
+        "device": "d",
+        "versions": {},
+        "seconds": 1.0,
+        "wanted": {"small": "run"},
+        "jobs": known,
+    }
     pool.pack(work, tmp_path / "f.tar.gz", facts)
     with tarfile.open(tmp_path / "f.tar.gz") as archive:
         assert not [name for name in archive.getnames() if "checkpoints" in name]
@@ -178,8 +186,8 @@ def test_results_are_written_from_archives_and_judged_again(family, tmp_path):
     assert "0.220 (0.200 to 0.240)" in text
     assert len((tmp_path / "out" / "curves" / "tiny.csv").read_text().splitlines()) == 121
     again = json.loads((tmp_path / "out" / "results.json").read_text())
-    kinds = {name: run["job"]["kind"] for name, run in again["runs"].items()}
-    assert family["facts"].judge(again["runs"], kinds) == verdicts
+    assert family["facts"].judge(again["runs"], again["wanted"]) == verdicts
+    assert [v.verdict for v in verdicts if v.what == "small"] == ["missing"]
 
 
 def test_the_run_file_reads(family):
