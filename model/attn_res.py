@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from trivium.kernels.attnres import attnres
+from trivium.kernels.attnres import attnres, attnres_normed
+from trivium.vision.norm import RMSNorm
 
 
 class AttnRes(nn.Module):
@@ -20,7 +21,10 @@ class AttnRes(nn.Module):
         self.gamma = nn.Parameter(torch.empty(width))
         self.eps = eps
 
-    def forward(self, sources_TD: Sequence[Tensor]) -> Tensor:
+    def forward(self, sources_TD: Sequence[Tensor], norm: RMSNorm | None = None) -> Tensor:
+        """The mixture, or what a sublayer's `norm` makes of it; the mixture is then not kept for the gradient."""
         if len(sources_TD) == 1:
-            return sources_TD[0]
-        return attnres(sources_TD, self.query, self.gamma, self.eps)
+            return sources_TD[0] if norm is None else norm(sources_TD[0])
+        if norm is None:
+            return attnres(sources_TD, self.query, self.gamma, self.eps)
+        return attnres_normed(sources_TD, self.query, self.gamma, norm.weight, self.eps, norm.eps)

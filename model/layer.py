@@ -102,13 +102,14 @@ class Layer(nn.Module):
     ) -> tuple[Tensor, LayerStats]:
         """The running sum after this layer; a layer that opens a block finds `prefix` in the bank and starts anew."""
         opens = self.residuals and self.opens_block
-        h_TD = prefix_TD
         if self.residuals:
-            h_TD = self.attn_res(bank_TD if opens else [*bank_TD, prefix_TD])
-        a_TD, logit_max_H = self.mix_tokens(self.input_norm(h_TD), shared, cache)
+            x_TD = self.attn_res(bank_TD if opens else [*bank_TD, prefix_TD], self.input_norm)
+        else:
+            x_TD = self.input_norm(prefix_TD)
+        a_TD, logit_max_H = self.mix_tokens(x_TD, shared, cache)
         prefix_TD = a_TD if opens else prefix_TD + a_TD
-        h_TD = self.mlp_res([*bank_TD, prefix_TD]) if self.residuals else prefix_TD
-        m_TD, counts_EX = self.mix_channels(self.post_norm(h_TD), shared)
+        x_TD = self.mlp_res([*bank_TD, prefix_TD], self.post_norm) if self.residuals else self.post_norm(prefix_TD)
+        m_TD, counts_EX = self.mix_channels(x_TD, shared)
         return prefix_TD + m_TD, LayerStats(counts_EX, logit_max_H)
 
     def mix_tokens(self, x_TD: Tensor, shared: Pass, cache: LayerCache | None) -> tuple[Tensor, Tensor | None]:

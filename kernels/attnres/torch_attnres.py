@@ -1,9 +1,10 @@
-"""Attention Residuals source by source: no stacked copy of the bank, two numbers a source and token saved.
+"""Attention Residuals source by source: no stacked copy of the bank, two numbers a source and token kept.
 
 logit_i = r_i (v_i · a) with r_i = rsqrt(mean v_i² + eps) and a = query ⊙ gamma; h = Σ e_i v_i / Σ e_i.
 N sources, T tokens, D model width, S queries.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,52 +13,76 @@ from torch.autograd.function import once_differentiable
 
 from trivium.kernels.packed import accumulation_dtype
 
-__all__ = ["AttnRes", "merge", "phase_one"]
+__all__ = ["AttnRes", "gradients", "merge", "mix", "phase_one", "weigh"]
 
 
 class AttnRes(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query_D: Tensor, gamma_D: Tensor, eps: float, *sources: Tensor) -> Tensor:
-        dtype = accumulation_dtype(query_D, gamma_D, *sources)
-        a_D = query_D.to(dtype) * gamma_D.to(dtype)
-        values = [source.to(dtype) for source in sources]
-        r_NT = torch.stack([torch.linalg.vector_norm(v_TD, dim=-1) for v_TD in values])
-        r_NT.square_().mul_(1 / a_D.shape[0]).add_(eps).rsqrt_()
-        logits_NT = torch.stack([torch.mv(v_TD, a_D) for v_TD in values]).mul_(r_NT)
-        weights_NT = (logits_NT - logits_NT.amax(0)).exp_()
-        total_T = weights_NT.sum(0)
-        # Divided at the end: with equal logits the weights are 1 and the result is the mean, bit for bit.
-        h_TD = values[0] * weights_NT[0].unsqueeze(1)
-        for v_TD, weight_T in zip(values[1:], weights_NT[1:], strict=True):
-            h_TD.addcmul_(v_TD, weight_T.unsqueeze(1))
-        h_TD.div_(total_T.unsqueeze(1))
-        ctx.save_for_backward(query_D, gamma_D, logits_NT, r_NT, weights_NT.div_(total_T), *sources)
-        return h_TD.to(sources[0].dtype)
+        logits_NT, r_NT = weigh(query_D, gamma_D, eps, sources)
+        ctx.save_for_backward(query_D, gamma_D, logits_NT, r_NT, *sources)
+        return mix(logits_NT, sources)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dh_TD: Tensor) -> tuple[Tensor | None, ...]:
-        query_D, gamma_D, logits_NT, r_NT, p_NT, *sources = ctx.saved_tensors
-        dtype = logits_NT.dtype
-        dh = dh_TD.to(dtype)
-        query, gamma = query_D.to(dtype), gamma_D.to(dtype)
-        a_D = query * gamma
-        values = [source.to(dtype) for source in sources]
-        dp_NT = torch.stack([(v_TD * dh).sum(-1) for v_TD in values])
-        ds_NT = p_NT * (dp_NT - (p_NT * dp_NT).sum(0))
-        along_NT = ds_NT * r_NT
-        shrink_NT = along_NT * r_NT * logits_NT / dh.shape[-1]
-        da_D = torch.zeros_like(a_D)
-        grads: list[Tensor | None] = []
-        columns = (x_NT.unsqueeze(-1).unbind(0) for x_NT in (p_NT, along_NT, shrink_NT))
-        for i, (v_TD, p_T1, along_T1, shrink_T1) in enumerate(zip(values, *columns, strict=True)):
-            da_D.addmv_(v_TD.T, along_NT[i])
-            if not ctx.needs_input_grad[3 + i]:
-                grads.append(None)
-                continue
-            dv_TD = (dh * p_T1).addcmul_(along_T1, a_D).addcmul_(v_TD, shrink_T1, value=-1)
-            grads.append(dv_TD.to(sources[i].dtype))
-        return (da_D * gamma).to(query_D.dtype), (da_D * query).to(gamma_D.dtype), None, *grads
+        query_D, gamma_D, logits_NT, r_NT, *sources = ctx.saved_tensors
+        return gradients(dh_TD, query_D, gamma_D, logits_NT, r_NT, sources, ctx.needs_input_grad[3:])
+
+
+def weigh(query_D: Tensor, gamma_D: Tensor, eps: float, sources: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """(logit, r) of each source and token, [N, T] each: all that the gradient needs besides the sources."""
+    dtype = accumulation_dtype(query_D, gamma_D, *sources)
+    a_D = query_D.to(dtype) * gamma_D.to(dtype)
+    values = [source.to(dtype) for source in sources]
+    r_NT = torch.stack([torch.linalg.vector_norm(v_TD, dim=-1) for v_TD in values])
+    r_NT.square_().mul_(1 / a_D.shape[0]).add_(eps).rsqrt_()
+    return torch.stack([torch.mv(v_TD, a_D) for v_TD in values]).mul_(r_NT), r_NT
+
+
+def mix(logits_NT: Tensor, sources: Sequence[Tensor]) -> Tensor:
+    """The sources in their softmax's proportion, [T, D] in their dtype."""
+    weights_NT, total_T = _weights(logits_NT)
+    # Divided at the end: with equal logits the weights are 1 and the result is the mean, bit for bit.
+    h_TD = sources[0].to(logits_NT.dtype) * weights_NT[0].unsqueeze(1)
+    for source, weight_T in zip(sources[1:], weights_NT[1:], strict=True):
+        h_TD.addcmul_(source.to(logits_NT.dtype), weight_T.unsqueeze(1))
+    h_TD.div_(total_T.unsqueeze(1))
+    return h_TD.to(sources[0].dtype)
+
+
+def _weights(logits_NT: Tensor) -> tuple[Tensor, Tensor]:
+    weights_NT = (logits_NT - logits_NT.amax(0)).exp_()
+    return weights_NT, weights_NT.sum(0)
+
+
+def gradients(
+    dh_TD: Tensor, query_D: Tensor, gamma_D: Tensor, logits_NT: Tensor, r_NT: Tensor, sources: Sequence[Tensor],
+    needed: Sequence[bool],
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    """What `AttnRes.backward` returns: of query, gamma, eps and those sources that need one."""
+    dtype = logits_NT.dtype
+    dh = dh_TD.to(dtype)
+    query, gamma = query_D.to(dtype), gamma_D.to(dtype)
+    a_D = query * gamma
+    values = [source.to(dtype) for source in sources]
+    weights_NT, total_T = _weights(logits_NT)
+    p_NT = weights_NT.div_(total_T)
+    dp_NT = torch.stack([(v_TD * dh).sum(-1) for v_TD in values])
+    ds_NT = p_NT * (dp_NT - (p_NT * dp_NT).sum(0))
+    along_NT = ds_NT * r_NT
+    shrink_NT = along_NT * r_NT * logits_NT / dh.shape[-1]
+    da_D = torch.zeros_like(a_D)
+    grads: list[Tensor | None] = []
+    columns = (x_NT.unsqueeze(-1).unbind(0) for x_NT in (p_NT, along_NT, shrink_NT))
+    for i, (v_TD, p_T1, along_T1, shrink_T1) in enumerate(zip(values, *columns, strict=True)):
+        da_D.addmv_(v_TD.T, along_NT[i])
+        if not needed[i]:
+            grads.append(None)
+            continue
+        dv_TD = (dh * p_T1).addcmul_(along_T1, a_D).addcmul_(v_TD, shrink_T1, value=-1)
+        grads.append(dv_TD.to(sources[i].dtype))
+    return (da_D * gamma).to(query_D.dtype), (da_D * query).to(gamma_D.dtype), None, *grads
 
 
 def phase_one(

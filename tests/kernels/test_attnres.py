@@ -3,7 +3,16 @@
 import pytest
 import torch
 
-from trivium.kernels.attnres import attnres, attnres_bank, attnres_join, attnres_reference, merge, phase_one
+from trivium.kernels.attnres import (
+    attnres,
+    attnres_bank,
+    attnres_join,
+    attnres_normed,
+    attnres_reference,
+    merge,
+    phase_one,
+)
+from trivium.kernels.gated_norm import rms_norm_reference
 
 T, D = 7, 12
 
@@ -26,6 +35,28 @@ def test_two_phases_of_decoding_equal_the_definition(make, bank, dtype, bound):
         precise = [x.double() for x in (*sources, own[s], queries[s], gammas[s])]
         assert (joined - attnres_reference(precise[:-2], *precise[-2:])).abs().max() < bound
         assert (mixed[s] - attnres_reference(precise[:bank], *precise[-2:])).abs().max() < bound
+
+
+@pytest.mark.parametrize(("sources", "dtype", "tolerance"), [(2, torch.float64, 1e-12), (5, torch.bfloat16, 2e-2)])
+def test_a_mixture_with_its_norm_equals_the_definition(make, compare, sources, dtype, tolerance):
+    high = torch.promote_types(dtype, torch.float32)
+    operands = [make(T, D, dtype=dtype) for _ in range(sources)]
+    operands += [make(D, dtype=high), make(D, scale=0.1, shift=1, dtype=high), make(D, scale=0.1, shift=1, dtype=high)]
+    compare(
+        lambda *x: attnres_normed(x[:-3], *x[-3:]),
+        lambda *x: rms_norm_reference(attnres_reference(x[:-3], *x[-3:-1]), x[-1]),
+        operands,
+        tolerance,
+        tolerance,
+    )
+
+
+def test_sources_that_need_no_gradient_get_none(make):
+    fixed, free, query, gamma, weight = make(T, D).detach(), make(T, D), make(D).detach(), make(D), make(D)
+    attnres_normed([fixed, free], query, gamma, weight).sum().backward()
+    assert fixed.grad is None
+    assert query.grad is None
+    assert all(x.grad.abs().max() > 0 for x in (free, gamma, weight))
 
 
 def test_a_stack_equals_a_list(make, compare):

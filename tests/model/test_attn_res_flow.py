@@ -3,6 +3,9 @@
 import pytest
 import torch
 
+from trivium.kernels.attnres import attnres_reference
+from trivium.kernels.gated_norm import rms_norm_reference
+from trivium.model import attn_res
 from trivium.model.attn_res import AttnRes
 from trivium.model.backbone import FROZEN
 from trivium.model.batch import collate
@@ -92,3 +95,63 @@ def test_a_fresh_model_moves_its_queries_first(small, sample):
     res = model.backbone.out_res
     assert res.query.grad.abs().max() > 0
     assert res.gamma.grad.abs().max() == 0
+
+
+def _kept(model, batch):
+    """Bytes kept for the gradient, each storage once and no parameter's; and the loss."""
+    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    kept, alive = {}, []
+
+    def pack(tensor):
+        alive.append(tensor)  # so that no address is given out twice
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        loss = model(batch).loss_T.sum()
+    return sum(kept.values()), loss
+
+
+@pytest.mark.parametrize(("layers", "block"), [(5, 2), (4, 12)])
+def test_residuals_over_depth_keep_what_plain_ones_do(change, awake, sample, layers, block):
+    """But for the mixture that the head and the MTP layer read, and two numbers a source and token."""
+    sizes = (f"backbone.layers={layers}", f"backbone.attn_res_block={block}", "backbone.mtp_layers=0")
+    batch = collate([sample(150)], 157)
+    found = {}
+    for residual in ("attn_res", "plain"):
+        model = change(*sizes, f"backbone.residual={residual}").build(seed=1).train()
+        read = []
+        for module in model.modules():
+            if isinstance(module, AttnRes):
+                module.register_forward_pre_hook(lambda _, args, read=read: read.append(len(args[0])))
+        found[residual], _ = _kept(model, batch)
+        if residual == "attn_res":
+            sources = [count for count in read if count > 1]
+    assert len(sources) == 2 * layers
+    # Each plain norm but the first keeps one number a token, which is made again here.
+    numbers = 128 + 2 * sum(sources) - (2 * layers - 1)
+    assert found["attn_res"] - found["plain"] == 150 * 4 * numbers
+
+
+def test_gradients_equal_those_of_plain_autograd_which_keeps_far_more(small, awake, sample, monkeypatch):
+    model = awake(small).train()
+    batch = collate([sample(60), sample(40, (4, 4))], small.media_pad)
+
+    def run():
+        model.zero_grad()
+        kept, loss = _kept(model, batch)
+        loss.backward()
+        return kept, {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+
+    kept, found = run()
+    monkeypatch.setattr(attn_res, "attnres", attnres_reference)
+    monkeypatch.setattr(
+        attn_res, "attnres_normed", lambda v, q, g, w, eps, e: rms_norm_reference(attnres_reference(v, q, g, eps), w, e)
+    )
+    most, expected = run()
+    assert most > kept + 100 * 128 * 8 * 2 * 28  # each of 28 sources, normalised and weighted
+    assert found.keys() == expected.keys()
+    for name, gradient in expected.items():
+        assert torch.linalg.norm(found[name] - gradient) <= 1e-12 * torch.linalg.norm(gradient), name
