@@ -11,6 +11,7 @@ from typing import Any
 
 from trivium.data.config import to_mapping
 from trivium.data.patches import MERGE, PATCH
+from trivium.data.tokenizers import special
 from trivium.kernels.moe import BETA_GATE, BETA_UP
 from trivium.model.backbone import Backbone
 from trivium.model.interop.names import layout_of
@@ -19,19 +20,35 @@ from trivium.model.kda import CONV_TAPS
 from trivium.vision.moonvit import MoonViT
 
 OURS = "trivium"
-_IDLE = {"architectures", "dtype", "initializer_range", "media_placeholder_token_id", "num_nextn_predict_layers", OURS}
+_TOKENS = {"bos_token_id": special.BOS, "eos_token_id": special.EOS, "pad_token_id": special.PAD}
+_IDLE = {
+    "architectures",
+    "dtype",
+    "initializer_range",
+    "media_placeholder_token_id",
+    "num_nextn_predict_layers",
+    OURS,
+    *_TOKENS,
+}
 
 
 def published_settings(config: JointConfig, dtype: str) -> dict[str, Any]:
     """config.json of an export; `dtype` is `bfloat16` or `float32`."""
     backbone = config.backbone
-    text = {**_common(backbone), **(_k2(backbone) if layout_of(config) == "k2" else _k3(backbone)), "dtype": dtype}
+    ids = _token_ids(config)
+    text = {
+        **ids,
+        **_common(backbone),
+        **(_k2(backbone) if layout_of(config) == "k2" else _k3(backbone)),
+        "dtype": dtype,
+    }
     ours = {OURS: {"model": to_mapping(config)}}
     if config.vision is None:
         return {**text, **ours}
     whole = "K25" if layout_of(config) == "k2" else "K3"
     return {
         "architectures": [f"Kimi{whole}ForConditionalGeneration"],
+        **ids,
         "dtype": dtype,
         "media_placeholder_token_id": config.media_pad,
         "model_type": f"kimi_{whole.lower()}",
@@ -40,6 +57,20 @@ def published_settings(config: JointConfig, dtype: str) -> dict[str, Any]:
         "vision_config": _vision(config.vision, config),
         **ours,
     }
+
+
+def _token_ids(config: JointConfig) -> dict[str, int | None]:
+    """Where the specials lie, told from the media id: as in Kimi's ranks, or as our tokenizers have them; else null.
+
+    The release ends at <|end_of_msg|>, a chat's end; a model that was only pre-trained ends at [EOS].
+    """
+    vocab, known = config.backbone.vocab, special.SPECIALS
+    ours = {name: vocab - len(known) + place for place, name in enumerate(known)}
+    kimi = {name: vocab - special.RESERVED + place - special.KIMI_RANKS for name, place in special.KIMI_PLACES.items()}
+    for places in (kimi, ours):
+        if places[special.MEDIA_PAD] == config.media_pad:
+            return {field: places[name] for field, name in _TOKENS.items()}
+    return dict.fromkeys(_TOKENS)
 
 
 def _common(backbone: Backbone.Config) -> dict[str, Any]:
