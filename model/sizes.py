@@ -1,4 +1,4 @@
-"""Parameters, FLOPs and memory of a configuration, counted on the meta device (spec: K3 released headers, section 0.3).
+"""All sizes of a configuration; parameters are counted on the meta device (spec: K3 released headers, section 0.3).
 
 Odd: the total leaves the MTP layer apart, as the release does, and counts each layer's decay scales as the release
 stores them (`KDA.Config.stored_decay_scales`) and each router's bias. `activated` is the text path of one token:
@@ -13,10 +13,13 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from trivium.model.flops import ELEMENTWISE, Work, algorithmic, executed, products
 from trivium.model.joint import JointConfig, JointModel
+from trivium.model.memory import POLICIES, Storage, activations
 from trivium.model.optim import describe_groups
 
-KDA_CHUNK = 64
+SIDES = (16, 64, 256)  # patches: pictures of 224, 896 and 3584 pixels
+TYPICAL = 8192  # tokens of a document
 PARTS = (
     "kda",
     "mla",
@@ -58,26 +61,42 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Flops:
-    """Floating-point operations a token (a multiply-add is two); the mean over a document of `context` tokens."""
+    """Floating-point operations a token (a multiply-add is two); the mean over a document of `context` tokens.
+
+    The sums hold products alone; `parts` and `executed_parts` list elementwise work too (`model/flops.py`).
+    """
 
     context: int
-    matrices: int  # 2 · activated matrix parameters
+    matrices: int  # linear maps and the head, forwards, without MTP
     attention: int  # causal MLA: T · H · (query-key width + value width) a layer
     recurrence: int  # KDA by chunks of 64: H (6 K² + 3 · 64 K + 64²) a layer
-    depth: int  # AttnRes: 6 D a source
-    forward: int
-    training: int  # three times the forward pass, MTP included
+    forward: int  # the three above
+    training: int  # forwards and backwards, MTP included: the numerator of MFU
+    executed: int  # training as the PyTorch path multiplies it, nothing recomputed
+    parts: dict[str, int]  # of `training`
+    executed_parts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PictureFlops:
+    """Operations a patch of training on pictures of one size: tower and projector."""
+
+    rows: int  # patches
+    columns: int
+    training: int
+    executed: int
+    parts: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes without activations. Training: bf16 weights, fp32 master, fp32 gradients and moments (Muon 1, AdamW 2)."""
+    """Bytes. Training: bf16 weights, fp32 master, fp32 gradients and moments (Muon 1, AdamW 2)."""
 
     weights: int
     gradients: int
     master: int
     moments: int
-    recomputed_activations_per_token: int  # one bf16 row a sublayer and a bank entry, all else recomputed
+    activations_per_token: dict[str, int]  # by policy, as the kernels keep rows in bf16; one document of 8192
     cache_per_token: int  # MLA latents, bf16
     cache_fixed: int  # KDA states fp32 and convolution tails bf16, a sequence
 
@@ -87,6 +106,7 @@ class Sizes:
     parameters: Parameters
     layers: tuple[LayerSize, ...]
     flops: tuple[Flops, ...]
+    pictures: tuple[PictureFlops, ...]
     memory: Memory
 
 
@@ -101,43 +121,41 @@ def measure(config: JointConfig, contexts: tuple[int, ...] = (8192, 65536, 10485
             parts=parts,
         ),
         layers=tuple(_layer(model, config, index) for index in range(config.backbone.layers)),
-        flops=tuple(flops(config, context, parts) for context in contexts),
+        flops=tuple(flops(config, context) for context in contexts),
+        pictures=tuple(picture_flops(config, side, side) for side in SIDES) if config.vision is not None else (),
         memory=_memory(model, config),
     )
 
 
-def flops(config: JointConfig, context: int, parts: dict[str, int] | None = None) -> Flops:
-    """FLOPs of one text token in documents of `context` tokens. `parts` spares the recount."""
-    backbone = config.backbone
-    parts = _parts(config.build(device="meta"), config) if parts is None else parts
-    mla, kda = backbone.mla, backbone.kda
-    full = sum(backbone.is_mla(layer) for layer in range(backbone.layers))
-    matrices = 2 * (_activated(parts, config) - parts["norms"] - parts["attn_res"])
-    per_full = context * mla.heads * (2 * mla.head_dim + mla.extra_dim)
-    per_kda = kda.heads * (6 * kda.head_dim**2 + 3 * KDA_CHUNK * kda.head_dim + KDA_CHUNK**2)
-    depth = 6 * backbone.width * _sources(config)
-    attention, recurrence = full * per_full, (backbone.layers - full) * per_kda
-    forward = matrices + attention + recurrence + depth
-    mtp = 0
-    if backbone.mtp_layers:
-        mtp = (
-            2 * (parts["mtp"] - _idle(config, int(backbone.dense_layers <= backbone.layers)) + parts["head"]) + per_full
-        )
-    return Flops(context, matrices, attention, recurrence, depth, forward, 3 * (forward + mtp))
+def flops(config: JointConfig, context: int) -> Flops:
+    """FLOPs of one text token in documents of `context` tokens, each with a target."""
+    work = Work((context,), targets=context)
+    ideal, real = algorithmic(config, work), executed(config, work)
+    a_token = {part: round(passes.total / context) for part, passes in ideal.items()}
+    attention, recurrence = (round(ideal[part].forward / context) for part in ("mla.core", "kda.core"))
+    apart = ("mla.core", "kda.core", "mtp", "mtp.head", *ELEMENTWISE)
+    matrices = round(sum(passes.forward for part, passes in ideal.items() if part not in apart) / context)
+    return Flops(
+        context=context,
+        matrices=matrices,
+        attention=attention,
+        recurrence=recurrence,
+        forward=matrices + attention + recurrence,
+        training=round(products(ideal).total / context),
+        executed=round(products(real).total / context),
+        parts={part: count for part, count in a_token.items() if count},
+        executed_parts={part: round(passes.total / context) for part, passes in real.items() if passes.total},
+    )
 
 
-def _sources(config: JointConfig) -> int:
-    """AttnRes sources read by one token over all sublayers and the output (a single source costs nothing)."""
-    backbone = config.backbone
-    if backbone.residual == "plain":
-        return 0
-    total, bank = 0, 0
-    for layer in range(backbone.layers):
-        before = bank
-        bank += backbone.opens_block(layer)
-        first = bank if bank > before else bank + 1
-        total += (first if first > 1 else 0) + bank + 1
-    return total + bank + 1
+def picture_flops(config: JointConfig, rows: int, columns: int) -> PictureFlops:
+    """FLOPs a patch of a picture of rows × columns patches."""
+    work = Work((), grids=((1, rows, columns),), targets=0)
+    seen = ("vision.linear", "vision.attention", "vision.positions", "projector")
+    ideal, real = algorithmic(config, work), executed(config, work)
+    parts = {part: round(ideal[part].total / work.patches) for part in seen}
+    executed_sum = sum(real[part].total for part in seen)
+    return PictureFlops(rows, columns, sum(parts.values()), round(executed_sum / work.patches), parts)
 
 
 def _parts(model: JointModel, config: JointConfig) -> dict[str, int]:
@@ -219,13 +237,15 @@ def _memory(model: JointModel, config: JointConfig) -> Memory:
     kda = backbone.kda
     channels = kda.heads * kda.head_dim
     state = 4 * channels * kda.head_dim + 2 * 3 * 3 * channels
-    banks = -(-backbone.layers // backbone.attn_res_block) if backbone.residual == "attn_res" else 0
+    work = Work((TYPICAL,))
     return Memory(
         weights=2 * numbers,
         gradients=4 * numbers,
         master=4 * numbers,
         moments=moments,
-        recomputed_activations_per_token=2 * backbone.width * (2 * backbone.layers + banks),
+        activations_per_token={
+            policy: round(sum(activations(config, work, policy, Storage()).values()) / TYPICAL) for policy in POLICIES
+        },
         cache_per_token=2 * full * (backbone.mla.kv_lora + backbone.mla.extra_dim),
         cache_fixed=(backbone.layers - full) * state,
     )

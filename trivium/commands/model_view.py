@@ -9,6 +9,9 @@ from rich.console import Group as Stack
 from rich.table import Table
 
 from trivium.console import size as readable
+from trivium.data.patches import PATCH
+
+ELEMENTWISE = ("kda.conv", "kda.solve", "attn_res", "norms")  # as `model/flops.py` has it, without torch
 
 if TYPE_CHECKING:
     from trivium.model.optim import Group
@@ -18,8 +21,11 @@ _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")  # of a layer or block inside a parame
 
 
 def sizes_view(preset: str, sizes: "Sizes") -> Stack:
-    """Layers by kind, parameters by part, FLOPs a token, memory."""
-    return Stack(_layers(preset, sizes.layers), _parts(preset, sizes), _flops(preset, sizes), _memory(preset, sizes))
+    """Layers by kind, parameters by part, FLOPs a token and a patch by part, memory."""
+    tables = [_layers(preset, sizes.layers), _parts(preset, sizes), _flops(preset, sizes)]
+    if sizes.pictures:
+        tables.append(_pictures(preset, sizes))
+    return Stack(*tables, _memory(preset, sizes))
 
 
 def _layers(preset: str, layers: "Sequence[LayerSize]") -> Table:
@@ -50,22 +56,55 @@ def _parts(preset: str, sizes: "Sizes") -> Table:
 
 
 def _flops(preset: str, sizes: "Sizes") -> Table:
+    """Both readings of a training step by part, context by context."""
     unit, scale = ("GFLOPs", 1e9) if sizes.flops[0].matrices > 1e9 else ("MFLOPs", 1e6)
-    flops = Table("context", title=f"{preset}: {unit} a token")
-    columns = ("matrices", "attention", "recurrence", "depth", "forward", "training")
-    for column in columns:
-        flops.add_column(column, justify="right")
+    flops = Table(
+        "part", title=f"{preset}: {unit} a text token, forwards and backwards, by context", box=box.SIMPLE_HEAD
+    )
     for row in sizes.flops:
-        flops.add_row(f"{row.context:,}", *(f"{getattr(row, column) / scale:,.4g}" for column in columns))
+        flops.add_column(f"{row.context:,}", justify="right")
+        flops.add_column("executed", justify="right", style="dim")
+    parts = dict.fromkeys(part for row in sizes.flops for part in (*row.parts, *row.executed_parts))
+    aside = [part for part in parts if part in ELEMENTWISE]
+    for part in (*(part for part in parts if part not in aside), "total", *aside):
+        cells = []
+        for row in sizes.flops:
+            pair = (row.training, row.executed)
+            if part != "total":
+                pair = (row.parts.get(part, 0), row.executed_parts.get(part, 0))
+            cells += [f"{count / scale:,.4g}" for count in pair]
+        flops.add_row(f"{part} (apart)" if part in aside else part, *cells, style="bold" if part == "total" else None)
+        if part == "total":
+            flops.add_section()
     return flops
 
 
+def _pictures(preset: str, sizes: "Sizes") -> Table:
+    pictures = Table(
+        "picture", "patches", title=f"{preset}: MFLOPs a patch, forwards and backwards", box=box.SIMPLE_HEAD
+    )
+    columns = [*sizes.pictures[0].parts, "total", "executed"]
+    for column in columns:
+        pictures.add_column(column.removeprefix("vision."), justify="right")
+    for row in sizes.pictures:
+        counts = [*row.parts.values(), row.training, row.executed]
+        size = f"{row.rows * PATCH} × {row.columns * PATCH}"
+        pictures.add_row(size, f"{row.rows * row.columns:,}", *(f"{count / 1e6:,.4g}" for count in counts))
+    return pictures
+
+
 def _memory(preset: str, sizes: "Sizes") -> Table:
-    memory = Table("memory", title=f"{preset}: memory without activations")
+    memory = Table("memory", title=f"{preset}: memory")
     memory.add_column("size", justify="right")
     for name in sizes.memory.__dataclass_fields__:
-        memory.add_row(name.replace("_", " "), readable(getattr(sizes.memory, name)))
+        value = getattr(sizes.memory, name)
+        rows = value if isinstance(value, dict) else {"": value}
+        for policy, count in rows.items():
+            memory.add_row(f"{name.replace('_', ' ')}{f', {_POLICY[policy]}' if policy else ''}", readable(count))
     return memory
+
+
+_POLICY = {"keep": "all kept", "attn_res": "AttnRes recomputed", "layers": "layers recomputed"}
 
 
 def optimizer_view(preset: str, groups: "Sequence[Group]") -> Stack:
