@@ -28,18 +28,19 @@ def _dot(x: Tensor) -> dict[str, Any]:
     return {"dtype": tl.bfloat16 if x.dtype == torch.bfloat16 else tl.float32, "PRECISION": "tf32x3"}
 
 
-def _scan(x_THV: Tensor, documents: int, save: bool = False) -> dict[str, int]:
+def _scan(x_THV: Tensor, documents: int, save: bool = False, stages: int = 2) -> dict[str, int]:
     """Columns, warps and stages of a scan: fewer columns a program where documents and heads leave processors idle.
 
     At 128 columns two stages of bf16 operands and the state fill a multiprocessor's shared memory. The pass that saves
-    states reads less a column, and half the columns are faster.
+    states reads less a column, and half the columns are faster. Backwards that pass reads deltas too: two stages of all
+    it reads would leave a multiprocessor one program, or none.
     """
     _, H, V = x_THV.shape
     if x_THV.dtype != torch.bfloat16:
         return {"B": COLUMNS, "num_warps": 4, "STAGES": 1}
     sequences = documents * H
     columns = V if sequences >= 96 and not save else min(V, 64) if sequences >= 48 else COLUMNS
-    return {"B": columns, "num_warps": 8 if columns == 128 else 4, "STAGES": 2}
+    return {"B": columns, "num_warps": 8 if columns == 128 else 4, "STAGES": stages}
 
 
 def prepare(x: Operands, cuts: Cuts) -> Factors:
@@ -133,7 +134,7 @@ def _backward(
     (T, H, V), K, documents = do_THV.shape, factors.kg_HTK.shape[-1], len(cuts.documents_D4)
     dv_THV, dstates, dots = out or (None, None, None)
     if documents:
-        config = _scan(do_THV, documents)
+        config = _scan(do_THV, documents) if out is None else _scan(do_THV, documents, save=True, stages=1)
         scan_backward[(V // config["B"], H, documents)](
             do_THV, *factors.all(), cuts.documents_D4, deltas, dfinal, dinitial, dv_THV, dstates, dots, T, H, V=V, K=K,
             C=CHUNK, SAVE=out is not None, HAS_FINAL=dfinal is not None, HAS_INITIAL=dinitial is not None,

@@ -50,8 +50,9 @@ for T in (3072, 777, 1, 5003):
         o, state = triton_chunk.TritonKDA.apply(*x, ChunkPlan.build(cu, T), -5.0, 0.125, True)
         (o.sum() + state.sum()).backward()
     way = "rest"
-    for gate in (None, x[1]):
-        TritonNorm.apply(x[0], gate, torch.ones(K), 1e-5).sum().backward()
+    TritonNorm.apply(x[0], x[1], torch.ones(K), 1e-5).sum().backward()
+    wide = torch.empty(T, 4096, dtype=torch.bfloat16, requires_grad=True)  # one row a tile
+    TritonNorm.apply(wide, None, torch.ones(4096), 1e-5).backward(wide.detach())
     TritonShortConv.apply(x[0].flatten(1), torch.zeros(H * K, 4), None, TapPlan.build(cu, T)).sum().backward()
 print(json.dumps({name: len(found) for name, found in keys.items()}))
 """
