@@ -21,6 +21,10 @@ Method = Literal["quantile", "sign", "none"]
 class Balance(nn.Module):
     """Holds the routing bias and what the running step has counted.
 
+    Quantile balancing sets b ← ε·b + (1 − ε)·(b̂ − mean b̂) from the step's quantiles b̂; ε = `ema` is 0 (K3 report,
+    equation 14) unless batches are small: the moving average of the quantiles takes out what differs from one to the
+    next (appendix D, which gives no ε). A bias of zeros is the start and no average: the first b̂ is taken whole.
+
     `bias` is part of a checkpoint. `histogram` and `load` belong to the running optimizer step, `last_load` to the
     one before: none is kept, since checkpoints stand between steps.
     """
@@ -30,10 +34,11 @@ class Balance(nn.Module):
     load: Tensor
     last_load: Tensor
 
-    def __init__(self, experts: int, experts_per_token: int, method: Method) -> None:
+    def __init__(self, experts: int, experts_per_token: int, method: Method, ema: float = 0.0) -> None:
         super().__init__()
         self.experts_per_token = experts_per_token
         self.method: Method = method
+        self.ema = ema
         bins = BINS if method == "quantile" else 0
         self.register_buffer("bias", torch.zeros(experts))
         self.register_buffer("histogram", torch.zeros(experts, bins, dtype=torch.int64), persistent=False)
@@ -70,9 +75,8 @@ class Balance(nn.Module):
         if int(load_E.sum()) > 0:
             if self.method == "quantile":
                 histogram_EB = counts_EX[:, 1:]
-                self.bias.copy_(
-                    quantile_bias(histogram_EB, self.bias, int(histogram_EB[0].sum()), self.experts_per_token)
-                )
+                tokens = int(histogram_EB[0].sum())
+                self.bias.copy_(quantile_bias(histogram_EB, self.bias, tokens, self.experts_per_token, self.ema))
             elif self.method == "sign":
                 # Twice the integer imbalance keeps the sign exact.
                 gap_E = load_E.sum() - load_E * load_E.numel()

@@ -26,7 +26,7 @@ MECHANISMS = (
     Mechanism("residual", ("backbone.residual", "backbone.attn_res_block"), "section 2.2"),
     Mechanism("expert space", ("backbone.moe.latent", "backbone.moe.scaling"), "section 2.3.1"),
     Mechanism("activation", ("backbone.activation",), "section 2.3.2"),
-    Mechanism("balance", ("backbone.moe.balance",), "section 2.3.3"),
+    Mechanism("balance", ("backbone.moe.balance", "backbone.moe.balance_ema"), "section 2.3.3"),
     Mechanism("multi-token prediction", ("backbone.mtp_layers",), "Table 1"),
     Mechanism("vision initialisation", ("vision_init",), "section 2.4"),
     Mechanism("Muon", ("optimizer.per_head",), "section 2.5"),

@@ -19,7 +19,6 @@ from trivium.model.balance import Balance, Method
 from trivium.model.mlp import Activation, GatedMLP
 from trivium.vision.norm import RMSNorm
 
-
 # (router logits [T, E], the choice [T, K], its shares [T, K]) → the choice and shares to use: `model.routing`.
 Steer = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 
@@ -52,12 +51,18 @@ class LatentMoE(nn.Module):
         shared: int  # shared experts, built as one MLP of width shared · hidden
         scaling: float = 1.0
         balance: Method = "quantile"
+        balance_ema: float = 0.0  # share of the old bias that quantile balancing keeps at each step
 
         def __post_init__(self) -> None:
             if not 0 < self.experts_per_token < self.experts:
                 raise ValueError(
                     f"experts_per_token is {self.experts_per_token} of {self.experts} experts; balancing needs the "
                     "next expert's score too, so give fewer than all"
+                )
+            if not 0 <= self.balance_ema < 1 or (self.balance_ema and self.balance != "quantile"):
+                raise ValueError(
+                    f"balance_ema is {self.balance_ema:g} with balance {self.balance}; give the share of the old bias "
+                    "that quantile balancing keeps, from 0 (none) up to 1, and 0 with any other rule"
                 )
 
         def build(self, width: int, eps: float, activation: Activation) -> "LatentMoE":
@@ -70,7 +75,7 @@ class LatentMoE(nn.Module):
         self.steer: Steer | None = None
         inner = width if config.latent is None else config.latent
         self.router = nn.Linear(width, config.experts, bias=False)
-        self.balance = Balance(config.experts, config.experts_per_token, config.balance)
+        self.balance = Balance(config.experts, config.experts_per_token, config.balance, config.balance_ema)
         if config.latent is not None:
             self.latent_down = nn.Linear(width, inner, bias=False)
             self.latent_norm = RMSNorm(inner, eps=eps)

@@ -51,11 +51,15 @@ def quantile(histogram_EB: Tensor, bias_E: Tensor, tokens: int | Tensor, k: int)
 
 
 @torch.no_grad()
-def quantile_bias(histogram_EB: Tensor, bias_E: Tensor, tokens: int | Tensor, k: int) -> Tensor:
+def quantile_bias(histogram_EB: Tensor, bias_E: Tensor, tokens: int | Tensor, k: int, ema: float = 0.0) -> Tensor:
     """Return the next step's bias [E] (mean 0, dtype of `bias_E`); unchanged when no token was counted.
 
-    `tokens` are those counted in `histogram_EB` over all micro-batches and ranks; a tensor avoids a device sync.
+    `tokens` are those counted in `histogram_EB` over all micro-batches and ranks; a tensor avoids a device sync. `ema`
+    is the share of the old bias that stays, of a bias of zeros none.
     """
     value_E = quantile(histogram_EB, bias_E, tokens, k)
+    next_E = value_E - value_E.mean()
+    if ema:
+        next_E = torch.where(bias_E.any(), ema * bias_E.to(next_E.dtype) + (1 - ema) * next_E, next_E)
     empty = torch.as_tensor(tokens, device=bias_E.device) == 0
-    return torch.where(empty, bias_E, (value_E - value_E.mean()).to(bias_E.dtype))
+    return torch.where(empty, bias_E, next_E.to(bias_E.dtype))

@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from trivium.errors import ConfigError
+from trivium.kernels.quantile import quantile_reference
 from trivium.model.balance import SIGN_STEP, Balance
 from trivium.model.batch import collate
 
@@ -108,6 +110,37 @@ def test_repeated_updates_level_a_skewed_router():
     assert worst[-1] < 1.15
 
 
+def test_a_moving_average_of_the_quantiles_takes_out_the_batches_differences():
+    """Many steps of few tokens: b_t = ε b_{t−1} + (1 − ε) b̂_t by hand from the first on, with mean 0, and steadier."""
+    spread = {}
+    for ema in (0.0, 0.9):
+        generator = torch.Generator().manual_seed(0)
+        skew_E = torch.randn(16, generator=generator)
+        balance = Balance(16, 4, "quantile", ema).double()
+        seen = []
+        for step in range(60):
+            logits_TE = torch.randn(200, 16, generator=generator).double() + skew_E
+            top = (logits_TE.sigmoid() + balance.bias).topk(5, dim=-1)
+            balance.add(balance.measure(logits_TE, top.indices[:, :4], top.values[:, 4], None))
+            exact_E = quantile_reference(logits_TE.sigmoid(), top.values[:, 4], 4)
+            kept = ema if step else 0.0
+            wanted_E = kept * balance.bias + (1 - kept) * (exact_E - exact_E.mean())
+            width = float(balance.bias.max() - balance.bias.min() + 2) / 1000
+            balance.update(balance.counts())
+            assert (balance.bias - wanted_E).abs().max() <= 2 * width
+            assert balance.bias.mean().abs() < 1e-12
+            seen.append(balance.bias.clone())
+        spread[ema] = float(torch.stack(seen[20:]).std(0).mean())
+    assert spread[0.9] < 0.4 * spread[0.0]
+
+
+def test_an_average_is_refused_where_there_is_nothing_to_average(change):
+    for wrong in (("backbone.moe.balance_ema=1.0",), ("backbone.moe.balance=sign", "backbone.moe.balance_ema=0.5")):
+        with pytest.raises(ConfigError, match="balance_ema is"):
+            change(*wrong)
+    assert change("backbone.moe.balance_ema=0.5").build().balances()["backbone.mtp.layer.mlp.balance"].ema == 0.5
+
+
 def test_sign_steps_and_no_balance(change, awake, samples, small):
     batch = collate(samples, small.media_pad)
     for method, moved in (("sign", SIGN_STEP), ("none", 0.0)):
@@ -124,6 +157,18 @@ def test_sign_steps_and_no_balance(change, awake, samples, small):
 def test_only_the_bias_is_kept_in_a_checkpoint(model):
     kept = [name for name in model.state_dict() if "balance" in name or "logit_max" in name]
     assert kept == [f"{name}.bias" for name in model.balances()]
+
+
+def test_the_largest_logits_of_a_step_are_those_of_its_micro_batches(model, samples, small):
+    parts = []
+    for one in samples:
+        model(collate([one], small.media_pad))
+        parts.append(model.take_logit_max())
+    for one in samples:
+        model(collate([one], small.media_pad))
+    for name, together_H in model.take_logit_max().items():
+        assert torch.equal(together_H, torch.stack([part[name] for part in parts]).amax(0))
+        assert len({int(place) for place in torch.stack([part[name] for part in parts]).argmax(0)} - {0}) > 0
 
 
 def test_logit_maxima_are_taken_once(model, samples, small):
