@@ -20,7 +20,7 @@ from trivium.model.joint import JointConfig, JointModel
 from trivium.model.presets import configure
 
 TOKENS = 90  # more than one chunk of KDA, no multiple of it
-BOUND = 2e-5  # measured 2.4e-6 (Kimi Linear) and 1.6e-6 (K2) of the largest logit; gradients 1.1e-5
+BOUND = 1e-5  # of the largest number; measured: layers 2.4e-6, logits 2.3e-6, gradients 4.8e-6
 BASE = {"vision": None, "media_pad": 157}
 BACKBONE = {"vocab": 160, "init_std": 0.1, "norm_eps": 1e-6, "mtp_layers": 0}
 LINEAR = {
@@ -81,7 +81,7 @@ def compare(ours: JointModel, theirs: nn.Module, gap: Callable[[Tensor, Tensor],
         if hasattr(layer.mlp, "router"):
             ends.append((layer.mlp.router, other.mlp.gate))
     for one, other in ends:
-        assert gap(one.weight.grad, other.weight.grad) < 5 * BOUND
+        assert gap(one.weight.grad, other.weight.grad) < 2 * BOUND
 
 
 def test_kimi_linear(

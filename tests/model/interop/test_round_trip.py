@@ -70,8 +70,9 @@ def test_published_tensors_stand_as_the_release_has_them(
     scale = files.get(layer + "self_attn.A_log")
     assert torch.equal(scale[:2], ours["backbone.layers.1.attn.A_log"])
     assert (scale.shape, scale[2].item()) == ((3,), 0.0)
-    expert = files.get(layer + "block_sparse_moe.experts.7.w2.weight")
-    assert torch.equal(expert, ours["backbone.layers.1.mlp.experts.w2"][7].bfloat16())
+    for matrix in ("w1", "w2", "w3"):  # gate, down, up
+        expert = files.get(f"{layer}block_sparse_moe.experts.7.{matrix}.weight")
+        assert torch.equal(expert, ours[f"backbone.layers.1.mlp.experts.{matrix}"][7].bfloat16())
     bias = files.get(layer + "block_sparse_moe.gate.e_score_correction_bias")
     assert torch.equal(bias, model.state_dict()["backbone.layers.1.mlp.balance.bias"])
     joined = files.get("language_model.model.layers.5.eh_proj.weight")  # [embedding, hidden]
