@@ -15,12 +15,17 @@ from torch import Tensor
 from trivium.model.batch import Batch
 from trivium.model.joint import JointModel
 from trivium.model.moe import LatentMoE, router_logits
+from trivium.model.mtp import last_rows
 
 _DRAWS = 400
+EACH = 4  # tokens an expert, in a document long enough to be judged alone
 
 
 def load_facts(load: Mapping[str, Tensor]) -> dict[str, Any] | None:
-    """{layers, max_over_mean, dead} of one step's routed tokens by layer; None for a model without experts."""
+    """{layers, max_over_mean, dead, idle} of one step's routed tokens by layer; None for a model without experts.
+
+    `idle` names the experts without a token, `dead` counts them: who stays idle over many steps is seen in the lines.
+    """
     if not load:
         return None
     counts = torch.stack(list(load.values())).cpu()
@@ -28,6 +33,7 @@ def load_facts(load: Mapping[str, Tensor]) -> dict[str, Any] | None:
         "layers": [short_name(name) for name in load],
         "max_over_mean": [max_over_mean(load_E) for load_E in counts],
         "dead": (counts == 0).sum(dim=1).tolist(),
+        "idle": [(load_E == 0).nonzero().squeeze(1).tolist() for load_E in counts],
     }
 
 
@@ -82,22 +88,58 @@ def load_under(scores_TE: Tensor, bias_E: Tensor, k: int) -> Tensor:
     return torch.bincount(chosen_TK.reshape(-1), minlength=scores_TE.shape[1])
 
 
+def within_documents(scores_TE: Tensor, bias_E: Tensor, k: int, document_T: Tensor) -> tuple[float, float, int] | None:
+    """(mean over documents of max / mean inside one, what chance alone would give, their number), or None without any.
+
+    Only documents count in which an even router would give each expert EACH tokens or more: 4 · E / K tokens.
+    """
+    experts = scores_TE.shape[1]
+    chosen_TK = (scores_TE + bias_E).topk(k, dim=1).indices
+    documents = int(document_T.max()) + 1 if len(document_T) else 0
+    place_TK = document_T[:, None] * experts + chosen_TK
+    load_DE = torch.bincount(place_TK.reshape(-1), minlength=documents * experts).view(documents, experts)
+    load_DE = load_DE[load_DE.sum(1) >= EACH * experts]
+    if not len(load_DE):
+        return None
+    floors = [sampling_floor(_coarse(int(routed) // k), experts, k) for routed in load_DE.sum(1)]
+    return (
+        sum(map(max_over_mean, load_DE)) / len(load_DE),
+        sum(floors) / len(floors),
+        len(load_DE),
+    )
+
+
+def _coarse(tokens: int) -> int:
+    """Four leading bits: lengths that chance hardly tells apart share a draw."""
+    rest = max(0, tokens.bit_length() - 4)
+    return tokens >> rest << rest
+
+
 def probe(model: JointModel, batch: Batch, precision: AbstractContextManager[Any] | None = None) -> dict[str, Any]:
     """Max / mean by layer on the step's own batch: with the bias used on it, after the update, and the sampling floor.
 
     Call it between `quantile_update` and the next step. `before` is what the step counted; `after` routes the same
-    tokens with the new weights and the new bias.
+    tokens with the new weights and the new bias; `within`, `within_floor` and `documents` are `within_documents` of
+    that routing (None, None and 0 where no document is long enough).
     """
     load = model.expert_load()
     scores = router_scores(model, batch, precision)
-    before, after, floor = [], [], []
+    before, after, floor, inside = [], [], [], []
+    document_T = torch.arange(len(batch.cu_seqlens) - 1, device=batch.cu_seqlens.device).repeat_interleave(
+        batch.cu_seqlens.diff()
+    )
+    ahead_T = ~last_rows(batch.cu_seqlens, batch.tokens)  # the rows that the MTP layer routes
     for name, balance in model.balances().items():
         layer = name.removesuffix(".mlp.balance")
         k = balance.experts_per_token
         before.append(max_over_mean(load[layer]))
         after.append(max_over_mean(load_under(scores[layer], balance.bias, k)))
         floor.append(sampling_floor(scores[layer].shape[0], scores[layer].shape[1], k))
-    return {"before": before, "after": after, "floor": floor}
+        rows_T = document_T[ahead_T] if "mtp" in layer.split(".") else document_T
+        inside.append(within_documents(scores[layer], balance.bias, k, rows_T) or (None, None, 0))
+    within, within_floor, documents = ([layer[i] for layer in inside] for i in range(3))
+    parts = {"within": within, "within_floor": within_floor, "documents": documents}
+    return {"before": before, "after": after, "floor": floor, **parts}
 
 
 @cache

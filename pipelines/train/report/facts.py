@@ -16,6 +16,7 @@ NONE_LEFT_OUT = {
     "reasons": {},
     "held_out": {"documents": 0, "of": None, "reasons": {}},
 }
+QUIET = 100  # steps without a token after which an expert is called dead
 PARTS = ("data", "forward_backward", "optimizer", "eval", "checkpoint")
 
 
@@ -155,8 +156,16 @@ def _experts(steps: Sequence[Line], held: Sequence[Line]) -> dict[str, Any] | No
         "layers": steps[-1]["experts"]["layers"],
         "max_over_mean": _column_means([line["experts"]["max_over_mean"] for line in tail]),
         "dead": steps[-1]["experts"]["dead"],
+        "quiet": dead_experts(steps),
         "probe": probes[-1] if probes else None,
     }
+
+
+def dead_experts(steps: Sequence[Line], last: int = QUIET) -> dict[str, Any]:
+    """{steps, experts}: by layer, the experts that got no token in any of the `last` steps (of all, where fewer)."""
+    tail = [line["experts"]["idle"] for line in steps[-last:] if line.get("experts")]
+    idle = [set.intersection(*map(set, layer)) for layer in zip(*tail, strict=True)]
+    return {"steps": len(tail), "experts": [sorted(layer) for layer in idle]}
 
 
 def _column_means(rows: Sequence[Sequence[float]]) -> list[float]:

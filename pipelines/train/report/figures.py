@@ -16,7 +16,8 @@ LOAD_NOTE = (
 PROBE_NOTE = (
     "The same quantity taken apart, measured at every evaluation on one training batch, mean over layers: with the "
     "bias that was used on it, after one update on that very batch, and the floor that a router even in expectation "
-    "shows by chance. First to second: other documents. Second to floor: an update takes a few rounds to settle."
+    "shows by chance. First to second: other documents. Second to floor: an update takes a few rounds to settle. "
+    "Inside one document, of those with tokens enough: what its tokens share, above what chance shows there."
 )
 
 
@@ -150,10 +151,13 @@ def _experts(steps: Sequence[Line], held: Sequence[Line], bands: tuple[Band, ...
         "before": "with the bias used on it",
         "after": "after the update, same batch",
         "floor": "sampling floor",
+        "within": "inside one document",
+        "within_floor": "sampling floor there",
     }
     parts = tuple(
         Series(name, x, [_mean(line["balance"][part]) for line in probes], f"s{i + 1}", marks=True)
         for i, (part, name) in enumerate(names.items())
+        if all(None not in line["balance"][part] for line in probes)
     )
     return [load, Chart("Expert load, taken apart", PROBE_NOTE, "times", parts, bands, floor=1.0)]
 
