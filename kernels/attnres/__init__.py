@@ -5,15 +5,20 @@ N sources, T tokens, D model width.
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from trivium.kernels.attnres.normed import NormedAttnRes
 from trivium.kernels.attnres.reference import attnres_reference
 from trivium.kernels.attnres.step import attnres_bank, attnres_join
 from trivium.kernels.attnres.torch_attnres import AttnRes, merge, phase_one
+from trivium.kernels.dispatch import use_triton
 from trivium.kernels.precision import without_autocast
 
 __all__ = ["attnres", "attnres_bank", "attnres_join", "attnres_normed", "attnres_reference", "merge", "phase_one"]
+
+MAX_SOURCES = 16  # the kernels unroll their loops over sources
+MAX_WIDTH = 8192  # a row lies in the registers of one Triton program
 
 
 @without_autocast
@@ -22,7 +27,12 @@ def attnres(sources_NTD: Tensor | Sequence[Tensor], query_D: Tensor, gamma_D: Te
 
     A list of sources is read in place and never stacked. A zero query gives their mean bit for bit.
     """
-    return AttnRes.apply(query_D, gamma_D, eps, *sources_NTD)
+    sources = tuple(sources_NTD)
+    if use_triton("attnres", sources[0], fits=_fits(sources)):
+        from trivium.kernels.attnres.triton_attnres import TritonAttnRes
+
+        return TritonAttnRes.apply(query_D, gamma_D, None, eps, eps, *sources)
+    return AttnRes.apply(query_D, gamma_D, eps, *sources)
 
 
 @without_autocast
@@ -35,4 +45,14 @@ def attnres_normed(
     norm_eps: float = 1e-5,
 ) -> Tensor:
     """`rms_norm(attnres(sources, query, gamma, eps), weight, norm_eps)`; the mixture is not kept for the gradient."""
-    return NormedAttnRes.apply(query_D, gamma_D, weight_D, eps, norm_eps, *sources_NTD)
+    sources = tuple(sources_NTD)
+    if use_triton("attnres_normed", sources[0], fits=_fits(sources)):
+        from trivium.kernels.attnres.triton_attnres import TritonAttnRes
+
+        return TritonAttnRes.apply(query_D, gamma_D, weight_D, eps, norm_eps, *sources)
+    return NormedAttnRes.apply(query_D, gamma_D, weight_D, eps, norm_eps, *sources)
+
+
+def _fits(sources: tuple[Tensor, ...]) -> bool:
+    small = len(sources) <= MAX_SOURCES and sources[0].shape[-1] <= MAX_WIDTH
+    return small and all(source.dtype in (torch.float32, torch.bfloat16) for source in sources)

@@ -14,10 +14,8 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-__all__ = ["MAX_SOURCES", "MAX_WIDTH", "TritonAttnRes"]
+__all__ = ["TritonAttnRes"]
 
-MAX_SOURCES = 16  # the loops over sources are unrolled
-MAX_WIDTH = 8192  # a row lies in the registers of one program
 TILE = 1024  # elements: 8 a thread, since the loads of all sources are under way at once
 PROGRAMS = 528  # four for each of an H100's 132 multiprocessors
 

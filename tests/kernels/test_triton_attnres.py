@@ -5,7 +5,7 @@ import torch
 
 pytest.importorskip("triton", reason="the kernels need triton (constraints.txt)")
 
-from trivium.kernels.attnres import attnres_reference
+from trivium.kernels.attnres import attnres, attnres_normed, attnres_reference
 from trivium.kernels.attnres.triton_attnres import TritonAttnRes
 from trivium.kernels.gated_norm import rms_norm_reference
 
@@ -71,3 +71,21 @@ def test_a_second_run_gives_the_same_bits(make):
     leaves = [*vectors(make, 48), make(48, dtype=torch.float32), *(make(19, 48, dtype=DTYPE) for _ in range(3))]
     first, second = ([y := mixed(*leaves), *torch.autograd.grad(y.square().sum(), leaves)] for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.gpu
+def test_the_operators_take_this_path_on_a_gpu_and_never_wait_for_it(make):
+    query, gamma, weight, *sources = (
+        x.detach().cuda().requires_grad_()
+        for x in [*vectors(make, 64), make(64, dtype=torch.float32), *(make(70, 64, dtype=DTYPE) for _ in range(3))]
+    )
+    for mode in ("default", "error"):  # the first pass compiles
+        torch.cuda.set_sync_debug_mode(mode)
+        try:
+            plain = attnres(sources, query, gamma)
+            normed = attnres_normed(sources, query, gamma, weight)
+            gradients = torch.autograd.grad((plain + normed).float().sum(), [query, gamma, weight, *sources])
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    assert {type(y.grad_fn).__name__ for y in (plain, normed)} == {"TritonAttnResBackward"}
+    assert all(g.isfinite().all() for g in gradients)
