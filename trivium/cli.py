@@ -10,7 +10,20 @@ import typer
 from typer.core import TyperCommand
 
 from trivium import __version__
-from trivium.commands import build, curriculum, demo, doctor, inputs, model, replay, sample, shards, tokenizer, train
+from trivium.commands import (
+    build,
+    curriculum,
+    demo,
+    doctor,
+    inputs,
+    model,
+    plan,
+    replay,
+    sample,
+    shards,
+    tokenizer,
+    train,
+)
 from trivium.console import emit_failure, err
 from trivium.errors import TriviumError
 
@@ -41,7 +54,7 @@ def _root(
     pass
 
 
-for group in (build, shards, tokenizer, curriculum, train, sample, replay, model, inputs, doctor, demo):
+for group in (build, shards, tokenizer, curriculum, train, sample, replay, model, plan, inputs, doctor, demo):
     group.register(app)
 
 

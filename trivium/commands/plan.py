@@ -1,0 +1,138 @@
+"""`trivium plan`: a run on N GPUs, on paper."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from trivium.model.joint import JointConfig
+    from trivium.model.machine import Assumptions, Gpu
+
+Model = Annotated[str, typer.Argument(help="A preset, or a run's or model's YAML file.", metavar="PRESET_OR_YAML")]
+Gpus = Annotated[int, typer.Option("--gpus", min=1, help="How many.")]
+Kind = Annotated[str, typer.Option("--gpu", help="a100, h100, h200, b200 or gb200.")]
+Context = Annotated[int, typer.Option("--context", min=1, help="Tokens of a row, such as 8192, 65536 or 1048576.")]
+Batch = Annotated[int, typer.Option("--batch-tokens", min=1, help="Tokens of a step over all GPUs.")]
+Best = Annotated[int, typer.Option("--best", min=1, help="Layouts to show.")]
+RowBytes = Annotated[float, typer.Option("--row-bytes", min=0.5, help="Bytes of a kept number: 2 bf16, 1 fp8.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A change to the model, such as backbone.layers=9; repeatable."),
+]
+Assume = Annotated[
+    list[str] | None,
+    typer.Option("--assume", metavar="KEY=VALUE", help="assumed.matmul=0.6 or gpu.memory=96e9; repeatable."),
+]
+Assumed = Annotated[
+    Path | None, typer.Option("--assumptions", metavar="FILE.yaml", help="Sections gpu and assumed, either in part.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds `trivium plan` to the command line."""
+    app.command("plan")(plan)
+
+
+def plan(
+    model: Model,
+    gpus: Gpus,
+    kind: Kind = "h200",
+    context: Context = 8192,
+    batch_tokens: Batch = 1 << 22,
+    best: Best = 3,
+    row_bytes: RowBytes = 2,
+    changes: Set = None,
+    assume: Assume = None,
+    assumptions: Assumed = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lays a run out on N GPUs: parallel sizes, memory of the fullest rank, time of a step; exit 1: none fits."""
+    from trivium.console import emit_json, out
+    from trivium.model.memory import Storage
+    from trivium.model.plan import Ask, find, fits_from
+
+    gpu, assumed = _basis(kind, assumptions, assume or [])
+    config = _model(model, changes or [])
+    ask = Ask(gpus, gpu, context, batch_tokens, assumed, Storage(row=row_bytes))
+    found = find(config, ask, best)
+    enough = None if found.best else fits_from(config, ask)
+    if as_json:
+        emit_json({"model": model, "gpu_name": kind, **_facts(found), "fits_from_gpus": enough})
+    else:
+        from trivium.commands.plan_view import plan_view
+
+        out.print(plan_view(model, kind, found, enough))
+    if not found.best:
+        raise typer.Exit(1)
+
+
+def _facts(found: Any) -> dict[str, Any]:
+    best = [
+        {
+            "layout": one.layout,
+            "fullest_stage": one.stage,
+            "micro_batches": one.micro_batches,
+            "memory": one.memory,
+            "used": one.used,
+            "seconds": one.seconds,
+            "step_seconds": one.step,
+            "tokens_per_second": one.tokens_per_second,
+            "mfu": one.mfu,
+        }
+        for one in found.best
+    ]
+    return {
+        "ask": found.ask,
+        "room": found.ask.room,
+        "state_bytes": found.state_bytes,
+        "best": best,
+        "fitting": found.fitting,
+        "refused": found.refused,
+    }
+
+
+def _basis(kind: str, file: Path | None, changes: list[str]) -> "tuple[Gpu, Assumptions]":
+    """Machine and assumptions: the defaults, then the file's, then single ones. Raises UsageError and ConfigError."""
+    from trivium.data.config import Strict, dump_yaml, from_mapping, parse_yaml, to_mapping
+    from trivium.data.yaml_text import read_yaml
+    from trivium.model import machine
+
+    class Basis(Strict):
+        gpu: machine.Gpu
+        assumed: machine.Assumptions
+
+    basis = Basis(gpu=machine.gpu(kind), assumed=machine.Assumptions())
+    if file is not None:
+        raw, _ = read_yaml(_text(file), str(file))
+        plain = to_mapping(basis)
+        merged = {**plain, **{key: {**plain.get(key, {}), **(part or {})} for key, part in (raw or {}).items()}}
+        basis = from_mapping(merged, Basis, name=str(file))
+    basis = parse_yaml(dump_yaml(basis), Basis, name="--assume", overrides=changes)
+    return basis.gpu, basis.assumed
+
+
+def _model(given: str, changes: list[str]) -> "JointConfig":
+    """A preset's configuration, or that of a run's or model's file. Raises UsageError and ConfigError."""
+    from trivium.data.yaml_text import read_yaml
+    from trivium.errors import UsageError
+    from trivium.model.presets import PRESETS, configure
+
+    if given in PRESETS:
+        return configure({"preset": given}, name="--set", overrides=changes)
+    path = Path(given)
+    if not path.is_file():
+        raise UsageError(f"{given!r} is no preset ({', '.join(PRESETS)}) and no file; give one of these or a YAML file")
+    raw, _ = read_yaml(_text(path), given)
+    chosen = raw.get("model", raw) if isinstance(raw, dict) else {}
+    return configure(chosen if isinstance(chosen, dict) else {"preset": chosen}, name=given, overrides=changes)
+
+
+def _text(path: Path) -> str:
+    from trivium.errors import InputError
+
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: can't be read ({error.strerror}); give a YAML file") from None
