@@ -54,6 +54,11 @@ class LatentMoE(nn.Module):
         balance_ema: float = 0.0  # share of the old bias that quantile balancing keeps at each step
 
         def __post_init__(self) -> None:
+            if self.hidden < 1 or (self.latent is not None and self.latent < 1) or not self.scaling > 0:
+                raise ValueError(
+                    f"hidden is {self.hidden}, latent {self.latent}, scaling {self.scaling:g}; give widths of at least "
+                    "1 (latent may be null: experts at full width) and a scaling above 0"
+                )
             if not 0 < self.experts_per_token < self.experts:
                 raise ValueError(
                     f"experts_per_token is {self.experts_per_token} of {self.experts} experts; balancing needs the "

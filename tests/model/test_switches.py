@@ -181,6 +181,7 @@ def test_the_patterns_of_the_ablation(every, mla):
         ("residual=none", "residual: invalid enum value 'none'; known: attn_res, plain"),
         ("attn_res_block=0", "attn_res_block is 0; give at least 1"),
         ("activation=gelu", "activation: invalid enum value 'gelu'; did you mean 'swiglu'"),
+        ("moe.latent=0", "hidden is 16, latent 0, scaling 1; give widths of at least 1"),
         ("moe.balance=even", "moe.balance: invalid enum value 'even'; known: none, quantile, sign"),
     ],
 )

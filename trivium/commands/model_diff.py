@@ -157,9 +157,9 @@ def _tables(
     sizes = Table("quantity", box=box.SIMPLE_HEAD, pad_edge=False, caption=caption, caption_justify="left")
     for name in (*names, "difference"):
         sizes.add_column(escape(name), justify="right", overflow="fold")
-    for one in quantities:
-        percent = "" if one.percent is None else f"{one.percent:+.2f} %"
-        sizes.add_row(one.name, f"{one.a:,}", f"{one.b:,}", percent)
+    for weight in quantities:
+        percent = "" if weight.percent is None else f"{weight.percent:+.2f} %"
+        sizes.add_row(weight.name, f"{weight.a:,}", f"{weight.b:,}", percent)
     return keys, sizes
 
 
