@@ -64,6 +64,11 @@ class Folder:
                 "again, from one place"
             )
 
+    @property
+    def paths(self) -> list[Path]:
+        """The files, in the order of their names."""
+        return sorted(self._files)
+
     def get(self, name: str) -> Tensor:
         """One tensor, copied out of its file."""
         file = self._place[name]

@@ -4,6 +4,7 @@ OUT/weights.safetensors     our names, fp32 (or weights-00001-of-0000N.safetenso
 OUT/model.json              format, version, the model's configuration
 """
 
+import hashlib
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -106,6 +107,14 @@ class WeightsSource:
 
     def load(self, name: str) -> Tensor:
         return self._files.get(name)
+
+    def digest(self) -> str:
+        """sha256 of the sums of its files, whatever they are called: the same numbers in the same files."""
+        total = hashlib.sha256()
+        for path in self._files.paths:
+            with path.open("rb") as file:
+                total.update(hashlib.file_digest(file, "sha256").digest())
+        return total.hexdigest()
 
 
 @torch.no_grad()

@@ -22,7 +22,7 @@ from trivium.pipelines.train.folder import CONFIG
 from trivium.pipelines.train.loading.config import Data
 
 VERSION = 1
-PATHS = ("schedule", "corpora", "tokenizer")
+PATHS = ("schedule", "corpora", "tokenizer", "weights")
 
 
 class Loss(Strict):
@@ -97,6 +97,7 @@ class Run(Strict):
     schedule: str
     corpora: str
     tokenizer: str | None = None  # checked against the corpora, and copied into the run folder for sampling
+    weights: str | None = None  # a folder of `trivium model import` to begin from; left out: weights are drawn
     vision_init: VisionInit | None = None  # left out: the tower is drawn, as the report has it (section 2.4)
     optimizer: OptimizerConfig = OptimizerConfig()
     loss: Loss = Loss()

@@ -17,6 +17,7 @@ from trivium.data.config import load_yaml, located, to_mapping
 from trivium.data.patches import PictureRules
 from trivium.data.shards import Patience, ShardSet, Vocabulary
 from trivium.errors import DigestError, ShardError, UsageError
+from trivium.model.interop import WeightsSource, load_weights
 from trivium.model.joint import JointConfig, JointModel
 from trivium.model.presets import configure
 from trivium.pipelines.train.config import Run, check_tokenizer, model_choice, tokenizer_file
@@ -41,6 +42,7 @@ class Prepared:
     tokenizer: Path | None
     tower: Tower | None  # where its first weights come from; None: they are drawn
     tower_digest: str | None
+    weights_digest: str | None  # of the files that the run begins from
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -50,6 +52,7 @@ class Prepared:
             corpus.pop("path")  # shards may move; their digests below may not change
         return {
             "model": to_mapping(self.model),
+            "weights": self.weights_digest,
             "vision_init": self.tower_digest,
             "schedule": schedule,
             "corpora": {name: self.plan.corpus_digest(name) for name in self.schedule.corpora},
@@ -94,7 +97,10 @@ def prepare(run: Run, *, name: str, cache: Path | None, progress: Callable[[int]
         plan = Plan.open(schedule, catalogues_of(sets), cache=cache, progress=progress)
     tower = None if run.vision_init is None else open_tower(run.vision_init, model, name)
     digest = None if tower is None else tower.digest()
-    return Prepared(run, schedule, sets, plan, vocabulary, rules, model, device, precision, tokenizer, tower, digest)
+    weights = None if run.weights is None else WeightsSource(Path(run.weights)).digest()
+    return Prepared(
+        run, schedule, sets, plan, vocabulary, rules, model, device, precision, tokenizer, tower, digest, weights
+    )
 
 
 def _open(run: Run, schedule: Schedule, patience: Patience, keep: Path | None) -> dict[str, ShardSet]:
@@ -145,6 +151,8 @@ def deterministic(run: Run) -> Iterator[None]:
 def build_model(prepared: Prepared) -> JointModel:
     """The model with its initial weights, on the run's device, in training mode."""
     model = prepared.model.build(seed=prepared.run.seed)
+    if prepared.run.weights is not None:
+        load_weights(model, Path(prepared.run.weights))
     if prepared.tower is not None:
         prepared.tower.copy_into(model)
     return model.to(prepared.device).train()
