@@ -29,6 +29,7 @@ from trivium.model.sampling import Generation, Sampling
 from trivium.pipelines.train.checkpoint import Checkpoint, CheckpointStore, verify
 from trivium.pipelines.train.folder import TOKENIZER
 from trivium.pipelines.train.loading.decoders import Decoders
+from trivium.vision.pixels import Reply
 from trivium.vision.preprocess import normalise
 
 SMALL = 50_000_000  # parameters
@@ -165,13 +166,19 @@ class Writer:
         if opening.pictures and self.model.config.vision is None:
             raise UsageError("this model has no vision tower; leave --image out")
         for number, payload in enumerate(opening.pictures):
-            seen = self.decoders.picture(payload)
+            seen = self._seen(payload, f"picture {number + 1} of {len(opening.pictures)}")
             image = Image(media=f"i{number}.png", width=seen.width, height=seen.height, mime="")
             ids += image_block(image, fit(seen.width, seen.height, self.rules), self.tokenizer)
             grids.append((1, seen.rows, seen.columns))
             patches.append(normalise(np.frombuffer(seen.patches, np.uint8).reshape(seen.rows * seen.columns, -1)))
         ids += self.tokenizer.encode(opening.prompt)
         return Sample(np.array(ids), np.zeros(len(ids), bool), grids, patches)
+
+    def _seen(self, payload: bytes, name: str) -> Reply:
+        try:
+            return self.decoders.picture(payload)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
 
     def _allowed(self, vocabulary: int) -> Tensor:
         """True for ordinary tokens and [EOS]."""

@@ -152,9 +152,9 @@ def test_in_bf16_with_routing_forced_no_way_is_worse_than_bf16_is(name, content,
     record_property("errors", errors)
     record_property("flip_rate", flips.rate)
     print(f"{name}, {content}: {errors}, flips {flips.flipped} of {flips.tokens}")
-    assert 1e-4 < errors["alone"] < 0.03, "bf16 must have been used, and no more than it"
-    assert errors["packed"] < 1.5 * errors["alone"]
-    assert errors["decoded"] < 1.5 * errors["alone"]
+    assert 1e-4 < errors["alone"] < 0.05, "bf16 must have been used, and no more than it"
+    assert errors["packed"] < 2 * errors["alone"]
+    assert errors["decoded"] < 2 * errors["alone"]
     assert flips.rate < 0.1
 
 
@@ -227,6 +227,6 @@ def test_kernels_as_the_reference_in_bf16_on_a_gpu(name, content, monkeypatch, r
     assert "takes its Triton path" in caplog.text
     record_property("errors", errors)
     record_property("flip_rate", flips.rate)
-    assert 1e-4 < errors["reference"] < 0.03
+    assert 1e-4 < errors["reference"] < 0.06
     assert errors[""] < 1.5 * errors["reference"]
     assert torch.cosine_similarity(gradients[""], gradients["reference"], dim=0) > 0.999

@@ -233,7 +233,7 @@ def test_refusals_name_their_cure(trained, writer, tmp_path):
     ):
         with pytest.raises(UsageError, match=word):
             Sampling(**option)
-    with pytest.raises(InputError, match="not a picture in a format"):
+    with pytest.raises(InputError, match="picture 1 of 1: not a picture in a format"):
         writer.write(Opening("x", [b"no picture"]), Sampling())
     copy = tmp_path / "run"
     shutil.copytree(trained[0], copy)
