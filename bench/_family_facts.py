@@ -6,13 +6,14 @@ Pure functions of metrics lines; nothing here trains or reads a device.
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from trivium.data.config import Strict
 
 Line = Mapping[str, Any]
 
-SPIKE, BEHIND = 0.5, 100  # nats above the median of so many steps before
+SPIKE, SIGMAS, BEHIND = 0.5, 6.0, 100  # nats and deviations above the median of so many steps before
 QUIET = 100  # steps without a token that make an expert a dead one
 SETTLED = 20  # steps of the load test before load is judged
 MEAN_LOAD, WORST_LOAD, LOAD_EXPERTS, LOAD_TOKENS = 1.15, 1.3, 256, 65536
@@ -31,32 +32,34 @@ class Verdict(Strict, frozen=True, kw_only=True):
     verdict: str
 
 
-def spikes(losses: Sequence[float | None], warmup: int, above: float = SPIKE, behind: int = BEHIND) -> list[int]:
-    """Steps (from 1) after the warm-up whose loss is more than `above` over the median of the `behind` steps before.
+def spikes(losses: Sequence[float | None], warmup: int) -> list[int]:
+    """Steps (from 1) after the warm-up that rise above the `BEHIND` steps before them by more than a step's noise.
 
-    A loss that is not finite (None) is a spike wherever it comes.
+    More is `SPIKE` nats above their median, and `SIGMAS` deviations of a step, since its few rows hold now one kind of
+    documents, now another. A deviation is 1.05 times the median difference of two steps that follow each other, as of a
+    normal distribution: a fall counts for nothing. None: no such target in a step.
     """
+    return [step for step, rise, bound in rises(losses, warmup) if rise > bound]
+
+
+def rises(losses: Sequence[float | None], warmup: int) -> list[tuple[int, float, float]]:
+    """(step, nats above the median of the steps before it, bound) of each step that can be judged."""
     found = []
     for at, loss in enumerate(losses):
-        if loss is None:
-            found.append(at + 1)
-            continue
-        before = [value for value in losses[max(0, at - behind) : at] if value is not None]
-        if at >= warmup and len(before) >= behind // 2 and loss > statistics.median(before) + above:
-            found.append(at + 1)
+        before = _numbers(losses[max(0, at - BEHIND) : at])
+        if loss is not None and at >= warmup and len(before) >= BEHIND // 2:
+            middle = statistics.median(before)
+            noise = 1.05 * statistics.median(abs(b - a) for a, b in pairwise(before))
+            found.append((at + 1, loss - middle, max(SPIKE, SIGMAS * noise)))
     return found
 
 
 def dead_experts(lines: Sequence[Line], quiet: int = QUIET) -> int | None:
-    """At most so many experts, over all layers, got no token in the last `quiet` steps; None for too few steps.
-
-    A line holds how many got none in its step. One that got none in all of them is among them each time, so the
-    smallest count bounds the dead from above.
-    """
-    tail = [line["experts"]["dead"] for line in lines[-quiet:] if line.get("experts")]
+    """Experts of all layers that got no token in any of the last `quiet` steps; None for too few steps."""
+    tail = [line["experts"]["idle"] for line in lines[-quiet:] if line.get("experts")]
     if len(tail) < quiet:
         return None
-    return sum(min(layer) for layer in zip(*tail, strict=True))
+    return sum(len(set.intersection(*map(set, layer))) for layer in zip(*tail, strict=True))
 
 
 def load(lines: Sequence[Line], settled: int = SETTLED) -> dict[str, Any] | None:
@@ -103,7 +106,8 @@ def run_facts(lines: Sequence[Line], steps: int, flops_a_token: int | None = Non
     totals = [line["loss"]["total"] for line in done]
     rates = [line["lr"] for line in done]
     warmup = rates.index(max(rates)) + 1 if rates else 0
-    found = spikes(totals, warmup)
+    kinds = {kind: [line["loss"][kind] for line in done] for kind in ("text", "image")}
+    highest = {kind: max(rises(values, warmup), key=lambda one: one[1], default=None) for kind, values in kinds.items()}
     norms = [line["grad_norm"] for line in done]
     logits = [line["max_logit"] for line in done if line.get("max_logit") is not None]
     last = held[-1] if held else {}
@@ -115,9 +119,9 @@ def run_facts(lines: Sequence[Line], steps: int, flops_a_token: int | None = Non
         "first_loss": totals[0] if totals else None,
         "last_loss": _mean(totals[-50:]),
         "warmup": warmup,
-        "spikes": found,
+        "spikes": {kind: spikes(values, warmup) for kind, values in kinds.items()},
+        "largest_rise": {kind: None if one is None else one[1:] for kind, one in highest.items()},
         "not_finite": sum(value is None for value in (*totals, *norms)),
-        "largest_rise": _largest_rise(totals, warmup),
         "grad_norm": {"median": _median(norms), "max_after_warmup": max(_numbers(norms[warmup:]), default=None)},
         "max_logit": max(logits, default=None),
         "clipped_heads": sum(line.get("clipped_heads") or 0 for line in done),
@@ -156,18 +160,6 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return statistics.fmean(known) if known else None
 
 
-def _largest_rise(losses: Sequence[float | None], warmup: int) -> float | None:
-    """How far a step came above the median of those before it, at most: what the spikes' bound is held against."""
-    rises = [
-        loss - statistics.median(before)
-        for at, loss in enumerate(losses)
-        if at >= warmup
-        and loss is not None
-        and len(before := _numbers(losses[max(0, at - BEHIND) : at])) >= BEHIND // 2
-    ]
-    return max(rises, default=None)
-
-
 def judge(runs: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, str]) -> list[Verdict]:
     """A verdict for each promise; `wanted` maps the name of every run to its kind, `runs` holds what was found."""
     verdicts: list[Verdict] = []
@@ -186,7 +178,10 @@ def judge(runs: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, str]) -> l
 
 def _judge_run(name: str, facts: Mapping[str, Any]) -> list[Verdict]:
     dead, gap = facts["dead"], facts["held_out"]["corpora"].get("drawings")
-    rise = facts["largest_rise"]
+    spiked = sum(map(len, facts["spikes"].values()))
+    told = ", ".join(
+        f"{kind} rises by {rise[0]:.2f} (bound {rise[1]:.2f})" for kind, rise in facts["largest_rise"].items() if rise
+    )
     out = [
         Verdict(
             what=f"{name}: steps", found=f"{facts['steps']:,} of {facts['of']:,}", wanted=f"≥ {SOME_THOUSAND:,}",
@@ -194,9 +189,9 @@ def _judge_run(name: str, facts: Mapping[str, Any]) -> list[Verdict]:
         ),
         Verdict(
             what=f"{name}: spikes",
-            found=f"{len(facts['spikes'])} (largest rise {'–' if rise is None else f'{rise:.2f}'} nats)",
-            wanted=f"none above {SPIKE:g} nats over the median of {BEHIND} steps, none not finite",
-            verdict="FAIL" if facts["spikes"] or facts["not_finite"] else "pass" if rise is not None else "missing",
+            found=f"{spiked}; at most {told}" if told else f"{spiked}; too few steps",
+            wanted=f"none above {SPIKE:g} nats and {SIGMAS:g} deviations over the median of {BEHIND} steps",
+            verdict="FAIL" if spiked or facts["not_finite"] else "pass" if told else "missing",
         ),
         Verdict(
             what=f"{name}: dead experts", found="too few steps" if dead is None else str(dead),

@@ -15,6 +15,7 @@ RUN = Path("recipes/runs/family-results.yaml")
 SCHEDULE = Path("recipes/curricula/results.yaml")
 MEMBERS = ("tiny", "small", "k2-tiny", "k2-small")
 STEPS = {"tiny": 3000, "small": 2000, "k2-tiny": 3000, "k2-small": 2000}
+LOAD_ROWS = 136
 
 Kind = Literal["run", "load", "switch"]
 
@@ -50,6 +51,7 @@ class Job(Strict, frozen=True, kw_only=True):
     context: int | None = None
     peak: float | None = None  # learning rate; None: the schedule's
     warmup: float | None = None  # share of the steps; None: the schedule's
+    mixture: dict[str, float] | None = None  # shares of tokens; None: the schedule's
     changes: tuple[str, ...] = ()  # as --set gives them
     evaluate: int = 0  # steps; 0: not at all
     place: int | None = None  # which GPU; None: the one with the fewest processes
@@ -72,7 +74,10 @@ class Job(Strict, frozen=True, kw_only=True):
             steps = left if last else max(1, round(self.steps * shares[place] / sum(shares)))
             left -= steps
             stage["tokens"] = steps * batch
+            stage["mixture"] = self.mixture or stage["mixture"]
         raw["stages"] = [stage for stage in stages if stage["tokens"]]
+        used = {name for stage in raw["stages"] for name in stage["mixture"]}
+        raw["corpora"] = {name: corpus for name, corpus in raw["corpora"].items() if name in used}
         raw["lr"] |= {} if self.peak is None else {"peak": self.peak}
         raw["lr"] |= {} if self.warmup is None else {"warmup_ratio": self.warmup}
         return raw
@@ -105,18 +110,23 @@ def every(steps: int) -> int:
     return max(100, math.ceil(steps / 600) * 100)
 
 
-def load_runs(rows: int = 34, steps: int = 60) -> Iterator[Job]:
-    """Fresh models of 256 experts on rows of 2K; 34 rows are 68 238 tokens a step. The rate warms up over 100 steps.
+def load_runs(rows: int = LOAD_ROWS, steps: int = 60) -> Iterator[Job]:
+    """Fresh models of 256 experts on rows of 512 tokens: 136 rows are 68 136 a step. The rate warms up over 100 steps.
+
+    Rows are short since a row holds one kind of documents: 34 rows of 2K would be half text in one step and two thirds
+    in the next, and the experts of drawings would be idle or crowded by that alone.
 
     All on the first GPU: what such a step keeps for its backward pass would not fit beside the small runs.
     """
-    for preset, changes in (
-        ("tiny", ()),
-        ("k2-tiny", ("optimizer.per_head=false", "model.backbone.moe.experts=256")),
+    baseline = ("optimizer.per_head=false", "model.backbone.moe.experts=256")
+    for name, preset, mixture, changes in (
+        ("load-tiny", "tiny", None, ()),
+        ("load-tiny-text", "tiny", {"web": 1.0}, ()),
+        ("load-k2-tiny", "k2-tiny", None, baseline),
     ):
         yield Job(
-            name=f"load-{preset}", kind="load", preset=preset, steps=steps, rows=rows, context=2048,
-            peak=0.004 * steps / 100, warmup=1.0, changes=changes, place=0,
+            name=name, kind="load", preset=preset, steps=steps, rows=rows, context=512, peak=0.004 * steps / 100,
+            warmup=1.0, mixture=mixture, changes=changes, place=0,
         )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import _curve_plot
 import msgspec
 import yaml
-from _family_facts import QUIET, Verdict, run_facts, smooth
+from _family_facts import QUIET, SIGMAS, SPIKE, Verdict, run_facts, smooth
 
 from trivium.data.config import from_mapping
 from trivium.model.joint import JointConfig
@@ -266,7 +266,9 @@ def _runs(runs: Mapping[str, Any]) -> Iterator[str]:
         "Losses in nats a token. *beside*: other processes on the same GPU, on average; tokens/s and MFU are what was "
         "left to this one. MFU counts the text path's matrices, recurrence and depth attention of every token, of 989 "
         "TFLOP/s; causal attention between tokens and the vision tower are left out, so it is a lower bound. A spike "
-        "is a step after the warm-up whose loss is more than 0.5 nats above the median of the 100 steps before it; an "
+        "is a step after the warm-up whose loss of text, or of code after pictures, lies above the median of the 100 "
+        f"steps before it by more than {SPIKE:g} nats and {SIGMAS:g} deviations of a step (its few rows "
+        "hold now manuals, now drawings, now icons); an "
         f"expert is dead when it got no token in the last {QUIET} steps."
     )
 

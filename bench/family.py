@@ -151,7 +151,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--gpus", type=int, help="use so many; default: all")
     parser.add_argument("--slots", type=int, default=4, help="processes a GPU")
     parser.add_argument("--steps", action="append", metavar="[RUN=]N", help="steps of the long runs; repeatable")
-    parser.add_argument("--load-rows", type=int, default=34, help="rows of 2K tokens a step in the load test")
+    parser.add_argument("--load-rows", type=int, default=jobs.LOAD_ROWS, help="rows of 512 tokens in the load test")
     parser.add_argument("--part", action="append", choices=PARTS, help="only this part; repeatable")
     parser.add_argument("--only", action="append", metavar="JOB", help="only this job, such as k2-tiny; repeatable")
     parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="given to every run; repeatable")

@@ -28,11 +28,11 @@ def fixture_family():
             sys.modules.pop(name, None)
 
 
-def step_line(step, loss, *, dead=(0, 0), load=(1.1, 1.2), tokens=70_000, lr=1.0):
+def step_line(step, loss, *, idle=((), ()), load=(1.1, 1.2), tokens=70_000, lr=1.0):
     return {
         "kind": "step", "step": step, "lr": lr, "loss": {"total": loss, "text": loss, "image": loss, "mtp": loss},
         "grad_norm": 1.0, "max_logit": 3.0, "clipped_heads": 0, "tokens": {"text": tokens, "vision": 0},
-        "experts": {"layers": ["layer 1", "mtp"], "dead": list(dead), "max_over_mean": list(load)},
+        "experts": {"layers": ["layer 1", "mtp"], "idle": [list(one) for one in idle], "max_over_mean": list(load)},
         "time": {"step": 0.5, "data": 0.0},
     }  # fmt: skip
 
@@ -52,17 +52,18 @@ def test_a_spike_stands_above_the_median_of_the_steps_before_it(family):
     assert spikes(falling, 20) == []
     assert spikes([*falling[:200], falling[200] + 1.2, *falling[201:]], 20) == [201]
     assert spikes([9.0] * 10 + falling, 20) == []  # the warm-up's own fall
-    assert spikes([*falling[:150], None, *falling[151:]], 20) == [151]  # not finite
-    slow = [2.0] * 200 + [2.4] * 100
-    assert spikes(slow, 20) == []
+    assert spikes([*falling[:150], None, *falling[151:]], 20) == []  # a step without such a target
+    assert spikes([2.0] * 200 + [2.4] * 100, 20) == []
     assert spikes([2.0] * 200 + [2.6] * 100, 20) == list(range(201, 251))  # until the median has followed
+    noisy = [2.0 + (0.3 if step % 2 else -0.3) for step in range(200)]
+    assert spikes([*noisy, 5.0, 6.5], 20) == [202]  # six deviations of such steps are 3.8 nats
 
 
 def test_an_expert_is_dead_when_no_step_of_the_tail_used_it(family):
     dead = family["facts"].dead_experts
-    lines = [step_line(step, 3.0, dead=(2, step % 2)) for step in range(100)]
+    lines = [step_line(step, 3.0, idle=((3, 9, step), (step % 2,))) for step in range(100)]
     assert dead(lines) == 2
-    assert dead([*lines[:-1], step_line(100, 3.0, dead=(0, 5))]) == 0  # each was used at least once
+    assert dead([*lines[:-1], step_line(100, 3.0, idle=((9,), (0, 1, 2)))]) == 1  # 3 was used once
     assert dead(lines[:99]) is None
 
 
@@ -87,6 +88,7 @@ def test_load_is_judged_behind_the_twentieth_step_at_enough_tokens(family):
         ([3.0] * 2400, 2400, 0.12, ["pass", "pass", "pass", "pass"]),
         ([3.0] * 300, 2400, 0.09, ["missing", "pass", "pass", "FAIL"]),
         ([3.0] * 2399 + [3.6], 2400, 0.12, ["pass", "FAIL", "pass", "pass"]),
+        ([3.0] * 1000 + [None] + [3.0] * 1399, 2400, 0.12, ["pass", "FAIL", "pass", "pass"]),
     ],
 )
 def test_a_run_is_judged_by_steps_spikes_experts_and_pictures(family, losses, steps, low, expected):
