@@ -66,19 +66,19 @@ def _work(piece) -> int:
     return 0 if blocks is None else min(blocks.rows, blocks.columns) * blocks.rows * blocks.columns * blocks.count
 
 
-def _spawn(ranks: int, folder: Path) -> list[dict]:
+def _spawn(ranks: int, folder: Path, device: str = "cpu") -> list[dict]:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["trivium.model.joint", "trivium.model.optim.sharded"])
     processes = [
-        context.Process(target=runpy.run_path, args=(SCRIPT, {"ARGUMENTS": (rank, ranks, str(folder))}), daemon=True)
-        for rank in range(ranks)
+        context.Process(target=runpy.run_path, args=(SCRIPT, {"ARGUMENTS": arguments}), daemon=True)
+        for arguments in ((rank, ranks, str(folder), device) for rank in range(ranks))
     ]
     for process in processes:
         process.start()
     for process in processes:
         process.join(120)
         assert process.exitcode == 0
-    return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(ranks)]
+    return [torch.load(folder / f"{rank}.pt", weights_only=False, map_location="cpu") for rank in range(ranks)]
 
 
 def _near(found, expected, what):
@@ -125,3 +125,26 @@ def test_two_then_four_ranks_train_as_one_process(change, awake, sample, tmp_pat
         # What the ranks wrote is what one process goes on with, and the next ranks.
         optimizer.load_named_state(results[0]["optimizer"])
         model.load_state_dict(results[0]["model"])
+
+
+@pytest.mark.gpu
+def test_two_gpus_train_as_one_process(change, awake, sample, tmp_path):
+    """Through NCCL: the same bits on both, and one GPU's updates up to bf16's rounding."""
+    if torch.cuda.device_count() < 2:
+        pytest.skip("needs two GPUs")
+    model = awake(change(*SIZES), torch.float32).train()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    steps = [[sample(40, (4, 4), seed=1), sample(47, seed=2), sample(54, seed=3)]]
+    for one in steps[0]:
+        one.patches[:] = [patches.float() for patches in one.patches]
+    torch.save({"model": model, "optimizer": {}, "steps": steps}, tmp_path / "job.pt")
+    found = _spawn(2, tmp_path, "cuda")
+    script = runpy.run_path(SCRIPT)
+    optimizer = script["CONFIG"].build(model.cuda())
+    facts = script["train"](model, optimizer, steps)
+    assert found[0]["facts"][0]["norms"] == pytest.approx(facts[0]["norms"], rel=1e-3)
+    assert found[0]["optimizer"].keys() == optimizer.named_state().keys()
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(found[0]["model"][name], found[1]["model"][name]), name
+        moved = torch.linalg.norm(tensor.cpu() - before[name])
+        assert torch.linalg.norm(found[0]["model"][name] - tensor.cpu()) <= 0.2 * moved + 1e-6, name
