@@ -43,14 +43,15 @@ def choices(T, K, only=E):
 
 LAYOUTS = {
     "one token": choices(1, 3),
-    "empty experts": choices(30, 2, only=3),
-    "one expert takes all": torch.full((33, 1), 5),
-    "all experts but one": choices(19, E - 1),
+    "empty experts": choices(11, 2, only=3),
+    "one expert takes all": torch.full((17, 1), 5),
+    "all experts but one": choices(5, E - 1),
 }
 
 
-@pytest.mark.parametrize("activation", ["situ", "swiglu"])
-@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize(
+    ("fused", "activation"), [(True, "situ"), (True, "swiglu"), (False, "situ"), (False, "swiglu")]
+)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_outputs_and_gradients_equal_the_definition(make, compare, layout, activation, fused):
     indices = LAYOUTS[layout]
@@ -86,13 +87,13 @@ def test_an_expert_without_tokens_has_a_zero_gradient(make):
 
 
 def test_a_second_run_gives_the_same_bits(make):
-    indices = choices(60, 3)
+    indices = choices(20, 3)
     leaves = operands(make, indices)
     first, second = ([y := grouped(indices)(*leaves), *torch.autograd.grad(y.square().sum(), leaves)] for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 
-@pytest.mark.parametrize("shape", [(0, 5), (37, 3, 5), (3, 300)])
+@pytest.mark.parametrize("shape", [(0, 5), (13, 3, 5), (3, 140)])
 def test_situ_alone_equals_its_definition(make, compare, shape):
     x = [make(*shape, dtype=DTYPE, scale=5), make(*shape, dtype=DTYPE, scale=30)]
     compare(lambda g, u: TritonSiTUGLU.apply(g.to(DEVICE), u.to(DEVICE)).cpu(), situ_glu_reference, x, *TOLERANCES)

@@ -29,13 +29,13 @@ def vectors(make, W):
     return [make(W, dtype=torch.float32, scale=W**-0.5), make(W, dtype=torch.float32, scale=0.1, shift=1)]
 
 
-@pytest.mark.parametrize(("sources", "T", "W"), [(1, 3, 40), (2, 37, 40), (5, 3, 48), (3, 2, 2500), (2, 0, 16), MODEL])
+@pytest.mark.parametrize(("sources", "T", "W"), [(1, 3, 40), (5, 19, 40), (3, 2, 1100), (2, 0, 16), MODEL])
 def test_the_mixture_equals_its_definition(make, compare, sources, T, W):
     x = [*vectors(make, W), *(make(T, W, dtype=DTYPE) for _ in range(sources))]
     compare(lambda q, g, *v: mixed(q, g, None, *v), lambda q, g, *v: attnres_reference(v, q, g, EPS), x, *TOLERANCES)
 
 
-@pytest.mark.parametrize(("sources", "T", "W"), [(2, 37, 40), (6, 3, 48), MODEL])
+@pytest.mark.parametrize(("sources", "T", "W"), [(3, 19, 40), MODEL])
 def test_mixture_and_norm_equal_one_after_the_other(make, compare, sources, T, W):
     x = [*vectors(make, W), make(W, dtype=torch.float32), *(make(T, W, dtype=DTYPE) for _ in range(sources))]
     compare(mixed, lambda q, g, w, *v: rms_norm_reference(attnres_reference(v, q, g, EPS), w, NORM_EPS), x, *TOLERANCES)
@@ -68,7 +68,7 @@ def test_large_logits_do_not_overflow(make):
 
 
 def test_a_second_run_gives_the_same_bits(make):
-    leaves = [*vectors(make, 48), make(48, dtype=torch.float32), *(make(19, 48, dtype=DTYPE) for _ in range(3))]
+    leaves = [*vectors(make, 48), make(48, dtype=torch.float32), *(make(19, 48, dtype=DTYPE) for _ in range(2))]
     first, second = ([y := mixed(*leaves), *torch.autograd.grad(y.square().sum(), leaves)] for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 

@@ -43,9 +43,9 @@ def test_ragged_documents_equal_dense_softmax(make, compare, borders, width):
 
 
 def test_the_row_max_is_the_largest_logit_even_when_all_are_negative(make, borders):
-    q, k, v = (x.detach() for x in operands(make, 90))
+    q, k, v = (x.detach() for x in operands(make, 20))
     q, k = q.abs(), -k.abs()
-    cu = borders([17, 73])
+    cu = borders([17, 3])
     wanted = mla_reference(q.double(), k.double(), v.double(), cu, scale=0.3)[1]
     found = attend(q, k, v, cu, scale=0.3)[1]
     torch.testing.assert_close(found.double(), wanted, rtol=1e-5, atol=1e-5)
@@ -63,7 +63,7 @@ def test_large_logits_do_not_overflow(make, borders):
 
 
 def test_a_document_in_a_packed_row_equals_the_document_alone_and_runs_repeat(make, borders):
-    cu = borders(RAGGED)
+    cu = borders(RAGGED if GPU else RAGGED[:3])
     x = [part.detach() for part in operands(make, int(cu[-1]))]
     weight = make(*x[2].shape, dtype=torch.float32).detach()
 
@@ -81,10 +81,10 @@ def test_a_document_in_a_packed_row_equals_the_document_alone_and_runs_repeat(ma
 
 
 def test_editing_a_token_leaves_earlier_outputs_bit_equal(make, borders):
-    T = 2 * TILE + 7
+    T = TILE + 7
     x = [part.detach() for part in operands(make, T)]
     before, _ = attend(*x, borders([T]))
-    for t in (1, TILE - 1, TILE, TILE + 1, T - 1):
+    for t in (1, TILE - 1, TILE, T - 1):
         edited = [part.clone() for part in x]
         for part in edited:
             part[t] += 1
