@@ -55,6 +55,7 @@ class Job(Strict, frozen=True, kw_only=True):
     changes: tuple[str, ...] = ()  # as --set gives them
     evaluate: int = 0  # steps; 0: not at all
     place: int | None = None  # which GPU; None: the one with the fewest processes
+    memory: float = 0.05  # share of a GPU's memory that it may come to take: jobs beside each other share one
 
     def shortened(self, steps: int) -> "Job":
         """The same with fewer steps, evaluated about six times."""
@@ -101,7 +102,7 @@ def main_runs(steps: dict[str, int]) -> Iterator[Job]:
         baseline = ("optimizer.per_head=false",) if name.startswith("k2") else ()
         yield Job(
             name=name, kind="run", preset=name, steps=count, changes=baseline, evaluate=every(count),
-            place=int(name.endswith("small")),
+            place=int(name.endswith("small")), memory=0.4 if name.endswith("small") else 0.2,
         )  # fmt: skip
 
 
@@ -116,17 +117,20 @@ def load_runs(rows: int = LOAD_ROWS, steps: int = 60) -> Iterator[Job]:
     Rows are short since a row holds one kind of documents: 34 rows of 2K would be half text in one step and two thirds
     in the next, and the experts of drawings would be idle or crowded by that alone.
 
-    All on the first GPU: what such a step keeps for its backward pass would not fit beside the small runs.
+    The mixture holds text, icons and drawings in shares that differ from step to step, text alone has none of that, and
+    nano takes four times the tokens, where the shares differ half as much.
     """
     baseline = ("optimizer.per_head=false", "model.backbone.moe.experts=256")
-    for name, preset, mixture, changes in (
-        ("load-tiny", "tiny", None, ()),
-        ("load-tiny-text", "tiny", {"web": 1.0}, ()),
-        ("load-k2-tiny", "k2-tiny", None, baseline),
+    many = ("model.backbone.moe.experts=256", "model.backbone.moe.experts_per_token=8")
+    for name, preset, mixture, times, changes in (
+        ("load-tiny", "tiny", None, 1, ()),
+        ("load-tiny-text", "tiny", {"web": 1.0}, 1, ()),
+        ("load-nano", "nano", None, 4, many),
+        ("load-k2-tiny", "k2-tiny", None, 1, baseline),
     ):
         yield Job(
-            name=name, kind="load", preset=preset, steps=steps, rows=rows, context=512, peak=0.004 * steps / 100,
-            warmup=1.0, mixture=mixture, changes=changes, place=0,
+            name=name, kind="load", preset=preset, steps=steps, rows=times * rows, context=512,
+            peak=0.004 * steps / 100, warmup=1.0, mixture=mixture, changes=changes, place=0, memory=0.5,
         )  # fmt: skip
 
 

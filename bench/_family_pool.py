@@ -66,9 +66,9 @@ class Pool:
         try:
             while waiting or self.running:
                 now = time.monotonic()
-                while now < soft and (job := self._next(waiting)) is not None:
-                    waiting.remove(job)
-                    self._start(job)
+                while now < soft and (following := self._next(waiting)) is not None:
+                    waiting.remove(following[0])
+                    self._start(*following)
                 if waiting and now >= soft:
                     self.note(f"no time left for {', '.join(job.name for job in waiting)}")
                     waiting = []
@@ -79,17 +79,18 @@ class Pool:
             for one in self.running:  # an error, or Ctrl-C
                 one.process.kill()
 
-    def _next(self, waiting: Sequence[Job]) -> Job | None:
-        """The first that may start now: a slot is free, and one load test at a time, since it takes much memory."""
-        if len(self.running) >= self.slots * len(self.gpus):
-            return None
-        loads = any(one.job.kind == "load" for one in self.running)
-        return next((job for job in waiting if not (loads and job.kind == "load")), None)
+    def _next(self, waiting: Sequence[Job]) -> tuple[Job, str | None] | None:
+        """The first job that may start now, and the GPU for it: one with a free slot and enough memory."""
+        for job in waiting:
+            gpus = self.gpus if job.place is None else [self.gpus[job.place % len(self.gpus)]]
+            gpu = min(gpus, key=self._processes)
+            taken = sum(one.job.memory for one in self.running if one.gpu == gpu)
+            if self._processes(gpu) < self.slots and taken + job.memory <= 1:
+                return job, gpu
+        return None
 
-    def _gpu(self, job: Job) -> str | None:
-        if job.place is not None:
-            return self.gpus[job.place % len(self.gpus)]
-        return min(self.gpus, key=lambda name: sum(one.gpu == name for one in self.running))
+    def _processes(self, gpu: str | None) -> int:
+        return sum(one.gpu == gpu for one in self.running)
 
     def lines(self, job: Job) -> list[dict[str, Any]]:
         return step_lines(self.work / "runs" / job.name / "metrics.jsonl")
@@ -103,8 +104,7 @@ class Pool:
         done = self.lines(job)
         return bool(done) and done[-1]["step"] == job.steps
 
-    def _start(self, job: Job, *, anew: bool = False) -> None:
-        gpu = self._gpu(job)
+    def _start(self, job: Job, gpu: str | None, *, anew: bool = False) -> None:
         goes_on = job.name in self.known and not anew
         schedule = self.work / "schedules" / f"{job.name}.yaml"
         schedule.parent.mkdir(parents=True, exist_ok=True)
@@ -169,7 +169,7 @@ class Pool:
         shutil.rmtree(self.work / "runs" / one.job.name)
         self.running.remove(one)
         self.note(f"{one.job.name}: {rate:.3f} s a step; begun again with {steps} steps")
-        self._start(one.job.shortened(steps), anew=True)
+        self._start(one.job.shortened(steps), one.gpu, anew=True)
 
     def _finish(self, one: Running, code: int, now: float) -> None:
         lines = self.lines(one.job)

@@ -146,6 +146,25 @@ def test_a_run_that_would_be_late_gets_the_steps_that_fit(family):
     assert fitting(left=2000, rate=1.0, seconds=30, start_up=40) == 0
 
 
+def test_jobs_share_a_gpu_by_slots_and_memory(family, tmp_path):
+    jobs, module = family["jobs"], family["pool"]
+    pool = module.Pool(tmp_path, tmp_path, ["0", "1"], 2, print)
+
+    def job(name, memory, place=None):
+        return jobs.Job(name=name, kind="run", preset="nano", steps=1, memory=memory, place=place)
+
+    def begin(following):
+        pool.running.append(module.Running(following[0], following[1], None, 0.0))
+        return following[0].name, following[1]
+
+    large, other, light = job("large", 0.6, 0), job("other", 0.5, 0), job("light", 0.1)
+    assert begin(pool._next([large, other, light])) == ("large", "0")
+    assert begin(pool._next([other, light])) == ("light", "1")  # not beside `large`, which leaves too little
+    assert pool._next([other]) is None
+    assert begin(pool._next([job("small", 0.4, 2)])) == ("small", "0")  # places go round
+    assert pool._next([job("third", 0.0, 0)]) is None  # no slot
+
+
 def test_results_are_written_from_archives_and_judged_again(family, tmp_path):
     jobs, pool, page = family["jobs"], family["pool"], family["page"]
     work = tmp_path / "work"
