@@ -33,14 +33,15 @@ def _scan(x_THV: Tensor, documents: int, save: bool = False, stages: int = 2) ->
 
     At 128 columns two stages of bf16 operands and the state fill a multiprocessor's shared memory. The pass that saves
     states reads less a column, and half the columns are faster. Backwards that pass reads deltas too: two stages of all
-    it reads would leave a multiprocessor one program, or none.
+    it reads would leave a multiprocessor one program, or none, and one stage spills at four warps, where Triton 3.6
+    then reads outside shared memory.
     """
     _, H, V = x_THV.shape
     if x_THV.dtype != torch.bfloat16:
         return {"B": COLUMNS, "num_warps": 4, "STAGES": 1}
     sequences = documents * H
     columns = V if sequences >= 96 and not save else min(V, 64) if sequences >= 48 else COLUMNS
-    return {"B": columns, "num_warps": 8 if columns == 128 else 4, "STAGES": stages}
+    return {"B": columns, "num_warps": 8 if columns == 128 or stages == 1 else 4, "STAGES": stages}
 
 
 def prepare(x: Operands, cuts: Cuts) -> Factors:

@@ -34,8 +34,8 @@ def way(request, monkeypatch):
     return request.param
 
 
-def operands(make, T, D, width=64, gate=(1.5, -2.0)):
-    sizes = [(T, HEADS, width)] * 4 + [(T, HEADS), (HEADS,), (HEADS, width), (D, HEADS, width, width)]
+def operands(make, T, D, width=64, gate=(1.5, -2.0), heads=HEADS):
+    sizes = [(T, heads, width)] * 4 + [(T, heads), (heads,), (heads, width), (D, heads, width, width)]
     scales = [1, 1, 1, gate[0], 1, 0.3, 0.3, 0.3]
     x = [make(*size, scale=scale).detach() for size, scale in zip(sizes, scales, strict=True)]
     x[3] += gate[1]
@@ -67,7 +67,7 @@ def test_ragged_documents_equal_the_recurrence(make, compare, borders, gate, wid
 def test_no_tensor_is_rounded_more_often_than_it_must(make, borders, gate):
     """A rounding to bf16 adds 1.6e-3: with one more a bound is left (kernels/README.md counts them)."""
     cu = borders(RAGGED)
-    x = operands(make, int(cu[-1]), len(RAGGED), 128, GATES[gate])
+    x = operands(make, int(cu[-1]), len(RAGGED), 128, GATES[gate], heads=16)  # few heads leave β's error to chance
     weights = [make(*size).detach().bfloat16() for size in (x[2].shape, x[7].shape)]
     (o, state), gradients = pull(lambda *y: run(y, cu), x, weights)
     precise = pull(lambda *y: kda_reference(*y[:7], cu, initial_state=y[7]), [part.double() for part in x], weights)
