@@ -13,12 +13,14 @@ T tokens, D width, H heads, K head width, C rows of a KDA chunk, E experts, P pa
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from trivium.kernels.kda.plan import CHUNK
 from trivium.kernels.mla.plan import MIN_BLOCK, QUERY_BLOCK
 from trivium.kernels.moe.torch_moe import TILE
 from trivium.model.backbone import Backbone
+from trivium.model.batch import Batch
 from trivium.model.joint import JointConfig
 from trivium.model.kda import CONV_TAPS
 from trivium.vision.moonvit import PIXELS
@@ -55,6 +57,12 @@ class Work:
     targets: int | None = None
     mtp: bool = True
 
+    @staticmethod
+    def of(batch: Batch) -> "Work":
+        """What a batch gives; read it before the batch goes to a device, since it looks at lengths."""
+        documents = tuple(int(n) for n in batch.cu_seqlens.diff().tolist())
+        return Work(documents, tuple((int(t), int(h), int(w)) for t, h, w in batch.grids_I3.tolist()), batch.targets)
+
     @property
     def tokens(self) -> int:
         return sum(self.documents)
@@ -90,6 +98,11 @@ def products(flow: Mapping[str, Passes]) -> Passes:
     """The sum without the elementwise parts."""
     kept = [passes for part, passes in flow.items() if part not in ELEMENTWISE]
     return Passes(sum(p.forward for p in kept), sum(p.backward for p in kept))
+
+
+def mfu(config: JointConfig, work: Work, seconds: float, peak: float) -> float:
+    """Model FLOPs utilisation of a step that took `seconds` on hardware of `peak` FLOP/s altogether."""
+    return products(algorithmic(config, work)).total / (seconds * peak)
 
 
 def linear_maps(backbone: Backbone.Config, *, mla: bool, moe: bool) -> dict[str, int]:
@@ -276,6 +289,7 @@ def _vision(config: JointConfig, work: Work) -> dict[str, float]:
     }
 
 
+@lru_cache(maxsize=64)
 def sources(backbone: Backbone.Config) -> int:
     """AttnRes sources read by one token over all sublayers and the output (a single source costs nothing)."""
     if backbone.residual == "plain":

@@ -65,7 +65,7 @@ class Numbers:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """What a plan needs to know of a configuration, counted once."""
 
@@ -118,18 +118,24 @@ def chunks(model: Model, layout: Layout) -> list[range]:
     return [range(*pair) for pair in pairwise([*ends, layers])]
 
 
-def stage_chunks(model: Model, layout: Layout, stage: int) -> list[range]:
-    return chunks(model, layout)[stage :: layout.pipeline]
+def stage_chunks(model: Model, layout: Layout, stage: int) -> tuple[range, ...]:
+    return _stage(model, layout.pipeline, layout.virtual, stage)[0]
 
 
 def stage_numbers(model: Model, layout: Layout, stage: int) -> Numbers:
     """Parameters that a stage's ranks hold together: dense ones once, all experts."""
-    own = [model.layers[layer] for chunk in stage_chunks(model, layout, stage) for layer in chunk]
+    return _stage(model, layout.pipeline, layout.virtual, stage)[1]
+
+
+@lru_cache(maxsize=4096)
+def _stage(model: Model, pipeline: int, virtual: int, stage: int) -> tuple[tuple[range, ...], Numbers]:
+    parts = tuple(chunks(model, Layout(pipeline=pipeline, virtual=virtual))[stage::pipeline])
+    own = [model.layers[layer] for chunk in parts for layer in chunk]
     if stage == 0:
         own.append(model.first)
-    if stage == layout.pipeline - 1:
+    if stage == pipeline - 1:
         own.append(model.last)
-    return sum(own, Numbers())
+    return parts, sum(own, Numbers())
 
 
 def in_flight(layout: Layout, stage: int, micro_batches: int) -> int:
@@ -205,19 +211,31 @@ def _rows(
     """Activations of all micro-batches in flight on a stage."""
     config, backbone = model.config, model.config.backbone
     if layout.pipeline == 1 and layout.virtual == 1:
-        kept = activations(config, work, layout.policy, storage)
-        bank = kept.pop("bank", 0)
-        rows = sum(kept.values()) - _expanded(model, layout, work, storage, range(backbone.layers))
-        return {"activations": rows, "bank": bank}
+        rows, bank = _whole(config, work, layout.policy, storage)
+        return {"activations": rows - _expanded(model, layout, work, storage, range(backbone.layers)), "bank": bank}
     parts = stage_chunks(model, layout, stage)
     heaviest = max((_chunk_rows(model, layout, work, storage, chunk) for chunk in parts), default=0.0)
     flying = in_flight(layout, stage, micro_batches)
     rows = heaviest * flying
     if stage == layout.pipeline - 1:
-        rows += sum(activations(config, work, "layers", storage).get(part, 0) for part in ("head", "mtp"))
+        rows += _end_rows(config, work, storage)
     # A stage caches the blocks of each micro-batch that it works on, once for all its rounds.
     bank = blocks(backbone) * work.tokens * backbone.width * storage.row * math.ceil(flying / layout.virtual)
     return {"activations": rows, "bank": bank}
+
+
+@lru_cache(maxsize=256)
+def _end_rows(config: JointConfig, work: Work, storage: Storage) -> float:
+    kept = activations(config, work, "layers", storage)
+    return kept.get("head", 0) + kept.get("mtp", 0)
+
+
+@lru_cache(maxsize=1024)
+def _whole(config: JointConfig, work: Work, policy: Policy, storage: Storage) -> tuple[float, float]:
+    """Activations of an undivided model: (all but the bank, the bank)."""
+    kept = activations(config, work, policy, storage)
+    bank = kept.pop("bank", 0.0)
+    return sum(kept.values()), bank
 
 
 def _chunk_rows(model: Model, layout: Layout, work: Work, storage: Storage, chunk: range) -> float:

@@ -8,7 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from trivium.model.batch import Batch, collate
 from trivium.model.counted import UNSEEN, count_pass
-from trivium.model.flops import ELEMENTWISE, Work, algorithmic, executed, products
+from trivium.model.flops import ELEMENTWISE, Work, algorithmic, executed, mfu, products
 from trivium.model.joint import JointConfig, JointModel
 from trivium.model.presets import configure, preset
 from trivium.model.sizes import flops, measure
@@ -32,7 +32,9 @@ def _setting(name: str, changes: tuple[str, ...], texts, pictures, sample) -> tu
         for index, patches in enumerate(one.patches):
             one.patches[index] = patches.float()
     batch = collate(samples, config.media_pad)
-    return config, batch, Work(texts, tuple((1, *picture) for picture in pictures), batch.targets)
+    work = Work(texts, tuple((1, *picture) for picture in pictures), batch.targets)
+    assert Work.of(batch) == work
+    return config, batch, work
 
 
 def _run(model: JointModel, batch: Batch) -> None:
@@ -103,6 +105,7 @@ def test_k3s_closed_forms():
     assert row.recurrence == 69 * 96 * (6 * 128**2 + 3 * 64 * 128 + 64**2)
     assert math.isclose(row.forward / 2 / 104.19e9, 1.03, abs_tol=0.01)
     assert row.parts["mtp"] > 0
+    assert mfu(preset("k3"), Work((8192,), targets=8192), 2.0, 1e18) == pytest.approx(row.training * 8192 / 2e18)
     work = Work((8192,), grids=((1, 64, 64),))
     assert products(algorithmic(preset("k3"), work)).total > products(algorithmic(preset("k3"), Work((8192,)))).total
 

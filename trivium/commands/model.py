@@ -52,6 +52,6 @@ _CONVENTIONS = {
     "activated": "one text token: head counted, input embedding, vision and MTP not",
     "flops": "a multiply-add is two; mean over a document of so many tokens; causal half, nothing computed twice (MFU)",
     "executed": "what the PyTorch path multiplies: whole blocks of attention, padded chunks and slices, logits twice",
-    "apart": "elementwise work, in no total",
+    "(part)": "elementwise work, in no total",
     "memory": "weights, caches and rows bf16; master, gradients, moments, states fp32; rows at 8,192 tokens a document",
 }

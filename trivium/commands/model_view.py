@@ -57,10 +57,9 @@ def _parts(preset: str, sizes: "Sizes") -> Table:
 
 def _flops(preset: str, sizes: "Sizes") -> Table:
     """Both readings of a training step by part, context by context."""
-    unit, scale = ("GFLOPs", 1e9) if sizes.flops[0].matrices > 1e9 else ("MFLOPs", 1e6)
-    flops = Table(
-        "part", title=f"{preset}: {unit} a text token, forwards and backwards, by context", box=box.SIMPLE_HEAD
-    )
+    title = f"{preset}: FLOPs a text token, forwards and backwards, by context"
+    flops = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
+    flops.add_column("part", no_wrap=True)
     for row in sizes.flops:
         flops.add_column(f"{row.context:,}", justify="right")
         flops.add_column("executed", justify="right", style="dim")
@@ -72,24 +71,24 @@ def _flops(preset: str, sizes: "Sizes") -> Table:
             pair = (row.training, row.executed)
             if part != "total":
                 pair = (row.parts.get(part, 0), row.executed_parts.get(part, 0))
-            cells += [f"{count / scale:,.4g}" for count in pair]
-        flops.add_row(f"{part} (apart)" if part in aside else part, *cells, style="bold" if part == "total" else None)
+            cells += [_operations(count) for count in pair]
+        flops.add_row(f"({part})" if part in aside else part, *cells, style="bold" if part == "total" else None)
         if part == "total":
             flops.add_section()
     return flops
 
 
 def _pictures(preset: str, sizes: "Sizes") -> Table:
-    pictures = Table(
-        "picture", "patches", title=f"{preset}: MFLOPs a patch, forwards and backwards", box=box.SIMPLE_HEAD
-    )
+    title = f"{preset}: FLOPs a patch, forwards and backwards"
+    pictures = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
     columns = [*sizes.pictures[0].parts, "total", "executed"]
-    for column in columns:
-        pictures.add_column(column.removeprefix("vision."), justify="right")
+    for column in ("pixels", *columns):
+        name = "tower" if column == "vision.linear" else column.removeprefix("vision.")
+        pictures.add_column(name, justify="right", no_wrap=True)
     for row in sizes.pictures:
         counts = [*row.parts.values(), row.training, row.executed]
-        size = f"{row.rows * PATCH} × {row.columns * PATCH}"
-        pictures.add_row(size, f"{row.rows * row.columns:,}", *(f"{count / 1e6:,.4g}" for count in counts))
+        size = f"{row.rows * PATCH}×{row.columns * PATCH}"
+        pictures.add_row(size, *map(_operations, counts))
     return pictures
 
 
@@ -102,6 +101,15 @@ def _memory(preset: str, sizes: "Sizes") -> Table:
         for policy, count in rows.items():
             memory.add_row(f"{name.replace('_', ' ')}{f', {_POLICY[policy]}' if policy else ''}", readable(count))
     return memory
+
+
+def _operations(count: float) -> str:
+    """A count in thousands, millions, … of operations: `48.3 G`."""
+    for unit in ("", " k", " M", " G", " T"):
+        if count < 999.5 or unit == " T":
+            return f"{count:,.3g}{unit}" if count < 999.5 else f"{count:,.0f}{unit}"
+        count /= 1000
+    raise AssertionError("the last unit holds everything")
 
 
 _POLICY = {"keep": "all kept", "attn_res": "AttnRes recomputed", "layers": "layers recomputed"}
