@@ -25,6 +25,11 @@ from trivium.model.joint import JointConfig
 Dtype = Literal["bf16", "fp32"]
 _TORCH = {"bf16": torch.bfloat16, "fp32": torch.float32}
 _CONFIG_LIMIT = 1 << 24  # bytes
+Done = Callable[[int, int], None]
+
+
+def _quiet(_files: int, _of: int) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +66,12 @@ def export_model(
     *,
     dtype: Dtype = "bf16",
     shard_bytes: int = 5 * 10**9,
-    done: Callable[[], None] = lambda: None,
+    done: Done = _quiet,
 ) -> Converted:
     """Writes `source` as safetensors files and config.json with published names: whole, or nothing is there.
 
-    `done` is called behind each file. Raises CheckpointError when the source's tensors are not its configuration's,
-    InputError when `out` exists, StorageError when it can't be written.
+    `done` gets how many files stand, and of how many. Raises CheckpointError when the source's tensors are not its
+    configuration's, InputError when `out` exists, StorageError when it can't be written.
     """
     table = placed(source.config)
     expected = {one.ours: one.our_shape for one in table}
@@ -121,7 +126,7 @@ def import_model(
     *,
     config: JointConfig | None = None,
     shard_bytes: int = 5 * 10**9,
-    done: Callable[[], None] = lambda: None,
+    done: Done = _quiet,
 ) -> Converted:
     """Reads published files as `config` (None: the one that our export left in config.json) into a folder of ours.
 

@@ -160,11 +160,17 @@ def plan(pieces: Sequence[Piece], limit: int) -> list[list[str]]:
 
 
 def write(
-    folder: Path, stem: str, pieces: Sequence[Piece], limit: int, get: Callable[[str], Tensor], done: Callable[[], None]
+    folder: Path,
+    stem: str,
+    pieces: Sequence[Piece],
+    limit: int,
+    get: Callable[[str], Tensor],
+    done: Callable[[int, int], None],
 ) -> list[str]:
-    """Writes the files and, of several, their index; returns the files' names. `done` is called behind each.
+    """Writes the files and, of several, their index; returns the files' names.
 
-    The bytes depend on names and numbers alone. Holds the tensors of one file at a time.
+    The bytes depend on names and numbers alone. Holds the tensors of one file at a time; `done` gets how many files
+    stand, and of how many.
     """
     from safetensors import SafetensorError
     from safetensors.torch import save_file
@@ -172,7 +178,7 @@ def write(
     files = plan(pieces, limit)
     names = [f"{stem}-{i + 1:05d}-of-{len(files):05d}.safetensors" for i in range(len(files))]
     names = names if len(files) > 1 else [f"{stem}.safetensors"]
-    for name, held in zip(names, files, strict=True):
+    for number, (name, held) in enumerate(zip(names, files, strict=True), 1):
         path = folder / name
         try:
             save_file({tensor: get(tensor).contiguous() for tensor in held}, path, metadata={"format": "pt"})
@@ -182,7 +188,7 @@ def write(
             raise StorageError(
                 f"{path}: can't be written ({error}); free some space and give the same command again"
             ) from None
-        done()
+        done(number, len(files))
     if len(files) > 1:
         place = {tensor: name for name, held in zip(names, files, strict=True) for tensor in held}
         index = {

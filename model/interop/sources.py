@@ -5,6 +5,7 @@ OUT/model.json              format, version, the model's configuration
 """
 
 import hashlib
+import warnings
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -71,6 +72,8 @@ class CheckpointSource:
     def _read(self, names: list[str]) -> dict[str, Tensor]:
         entries = {f"model/{name}": self._entries[name] for name in names}
         loaded = {name: torch.empty(entry.size, dtype=entry.properties.dtype) for name, entry in entries.items()}
+        # torch says at each call that one process without a group loads; that is what we mean.
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled", category=UserWarning)
         try:
             dcp.load(dict(loaded), storage_reader=dcp.FileSystemReader(self.folder), no_dist=True)
         except (OSError, RuntimeError, dcp.CheckpointException) as error:

@@ -1,6 +1,8 @@
 """`trivium model export` and `trivium model import`: weights as safetensors files with published names, and back."""
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -54,7 +56,8 @@ def export(
 
     chosen = _dtype(dtype)
     limit = _bytes(shard_size)
-    converted = export_model(_source(source), out, dtype=chosen, shard_bytes=limit)
+    with _files() as done:
+        converted = export_model(_source(source), out, dtype=chosen, shard_bytes=limit, done=done)
     _tell(converted, as_json, "" if chosen == "fp32" else "; rounded to bf16 (--dtype fp32 keeps every bit)")
 
 
@@ -73,9 +76,22 @@ def import_(
     """
     from trivium.model.interop import import_model
 
-    model = _model(preset, config, changes or [])
-    converted = import_model(folder, out, config=model, shard_bytes=_bytes(shard_size))
+    model, limit = _model(preset, config, changes or []), _bytes(shard_size)
+    with _files() as done:
+        converted = import_model(folder, out, config=model, shard_bytes=limit, done=done)
     _tell(converted, as_json, "")
+
+
+@contextmanager
+def _files() -> Iterator[Callable[[int, int], None]]:
+    """A bar over the files that are written."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+
+    from trivium.console import progress
+
+    with progress(TextColumn("files"), BarColumn(), MofNCompleteColumn()) as bar:
+        task = bar.add_task("files", total=None)
+        yield lambda files, of: bar.update(task, completed=files, total=of)
 
 
 def _tell(converted: "Converted", as_json: bool, note: str) -> None:
