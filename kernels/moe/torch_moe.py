@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from trivium.kernels.dispatch import use_triton
 from trivium.kernels.moe.torch_glu import CONSTANT, Activation, glu, glu_backward, product
 from trivium.kernels.packed import accumulation_dtype
 
@@ -41,8 +42,16 @@ class Route(torch.autograd.Function):
         indices_TK, chosen_TK, total_T1 = ctx.saved_tensors
         mean_T1 = (dprobs_TK * chosen_TK).sum(-1, keepdim=True) / total_T1
         dchosen_TK = (dprobs_TK - mean_T1) / total_T1 * chosen_TK * (1 - chosen_TK)
-        dlogits_TE = dchosen_TK.new_zeros(ctx.shape).scatter_(1, indices_TK, dchosen_TK)
-        return dlogits_TE.to(ctx.dtype), None, None
+        return _spread_over_experts(indices_TK, dchosen_TK, ctx.shape[1]).to(ctx.dtype), None, None
+
+
+def _spread_over_experts(indices_TK: Tensor, values_TK: Tensor, experts: int) -> Tensor:
+    """Zeros [T, E] with `values` in the columns `indices`; torch's deterministic scatter waits for the GPU."""
+    if use_triton("route's gradient", values_TK, dtypes=(torch.float32,)):
+        from trivium.kernels.moe.triton_spread import spread
+
+        return spread(indices_TK, values_TK, experts)
+    return values_TK.new_zeros(len(values_TK), experts).scatter_(1, indices_TK, values_TK)
 
 
 def _group(indices_TK: Tensor, experts: int) -> tuple[Tensor, Tensor, list[int]]:
