@@ -153,8 +153,7 @@ def gradients(
     dbeta_C = gl.zeros([C], gl.float32, gl.SliceLayout(1, LC))
     for part in gl.static_range(K // 64):
         dbeta_C += gl.load(dots + (part * H + h).to(gl.int64) * T + start + i_C, i_C < rows, 0.0)
-    dbeta_C *= 1 - beta_C
-    gl.store(dbeta + start * H + h + i_C * H, dbeta_C.to(dbeta.dtype.element_ty), i_C < rows)
+    gl.store(dbeta + start * H + h + i_C * H, (dbeta_C * (1 - beta_C)).to(dbeta.dtype.element_ty), i_C < rows)
     async_copy.wait_group(0)
     fence_async_shared()
 
