@@ -20,7 +20,8 @@ Medians of do_bench, random data, bf16 rows; all contestants of a shape take tur
 Errors are relative, against fp64: the output's, and the largest of all gradients'. A contestant whose errors leave
 their bounds gets no figure. A percentage is the part of the time that the machine's own copy and product rates would
 need for the bytes that must be moved once (GB, both ways) and the products that must be made; `×` is the best peer's
-figure over ours. Memory is the extra at the peak of a pass both ways, fresh gradients included.
+figure over ours. Memory is the extra at the peak of a pass both ways, fresh gradients included. In hard cases, where
+only errors count, peers that tune themselves try two configurations of a kernel instead of all.
 """
 COLUMNS = ("shape", "contestant", "error", "worst gradient", "forward ms", "both ms", "GB", "peak MiB")
 

@@ -18,7 +18,6 @@ def test_few_configurations_are_tried_inside_and_all_outside() -> None:
     def kernel(x, n, B: tl.constexpr):
         tl.store(x + tl.program_id(0), B)
 
-    with pytest.raises(RuntimeError, match="inside"), few_configurations():
+    with few_configurations():
         assert kernel.prune_configs({}) == configurations[:FEW]
-        raise RuntimeError("inside")
     assert kernel.prune_configs({}) == configurations
