@@ -230,6 +230,6 @@ def unpack(corpora: Path, work: Path) -> Path:
         return corpora
     folder = work / "data"
     if not (folder / "tokenizer.json").is_file():
-        with tarfile.open(corpora) as archive:
+        with tarfile.open(corpora, ignore_zeros=True) as archive:  # several archives may stand in one file
             archive.extractall(folder, filter="data")
     return folder
