@@ -13,7 +13,7 @@ from trivium.model.joint import JointConfig, JointModel
 from trivium.model.presets import configure, preset
 from trivium.model.sizes import flops, measure
 
-TEXTS = ((520,), (64, 65, 129), (300, 200))
+TEXTS = ((420,), (64, 65, 129), (300, 120))
 CASES = [
     pytest.param("nano", (), TEXTS[0], (), id="k3 text"),
     pytest.param("nano", (), TEXTS[2], ((8, 8), (6, 4)), id="k3 pictures"),
@@ -47,7 +47,9 @@ def _run(model: JointModel, batch: Batch) -> None:
 def test_every_executed_part_is_what_torch_counts(name, changes, texts, pictures, sample):
     config, batch, work = _setting(name, changes, texts, pictures, sample)
     model = config.build(seed=1)
-    counted, formula = count_pass(model, batch), executed(config, work)
+    with FlopCounterMode(display=False, custom_mapping=UNSEEN) as counter:
+        counted = count_pass(model, batch)
+    formula = executed(config, work)
     parts = {part for part, passes in formula.items() if passes.total and part not in ELEMENTWISE}
     assert set(counted) == parts
     for part in parts:
@@ -55,9 +57,7 @@ def test_every_executed_part_is_what_torch_counts(name, changes, texts, pictures
         near = 0.03 if part in ("routed", "mtp") and work.tokens < 400 else 0.01
         assert formula[part].forward == pytest.approx(counted[part].forward, rel=near), part
         assert formula[part].backward == pytest.approx(counted[part].backward, rel=near), part
-    with FlopCounterMode(display=False, custom_mapping=UNSEEN) as counter:
-        _run(model, batch)
-    assert sum(passes.total for passes in counted.values()) == pytest.approx(counter.get_total_flops(), rel=0.005)
+    assert sum(passes.total for passes in counted.values()) == counter.get_total_flops()
     assert products(formula).total == pytest.approx(counter.get_total_flops(), rel=0.01)
 
 

@@ -64,7 +64,7 @@ def test_the_formula_is_what_lives_after_a_forward_pass(name, changes, pictures,
         kept = living.now
     work = Work((300, 212), tuple((1, *picture) for picture in pictures), batch.targets)
     formula = sum(activations(config, work, "layers" if recompute else "attn_res").values())
-    assert formula == pytest.approx(kept, rel=0.06)
+    assert formula == pytest.approx(kept, rel=0.03, abs=100_000)  # plans and masks are not in the formula
     assert output.loss_T.requires_grad
 
 
