@@ -2,7 +2,9 @@
 
 import importlib.util
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ from torch import Tensor
 
 Make = Callable[..., Tensor]
 Compare = Callable[..., None]
+Waits = Callable[[str], AbstractContextManager[None]]
 
 if os.environ.get("TRITON_INTERPRET") == "1" and importlib.util.find_spec("triton"):
     import triton.runtime.interpreter as interpreter
@@ -34,6 +37,23 @@ def poisoned() -> Iterator[None]:
     yield
     torch.set_deterministic_debug_mode(before[0])
     torch.utils.deterministic.fill_uninitialized_memory = before[1]
+
+
+@pytest.fixture(scope="session")
+def waits() -> Waits:
+    """waits("error"): inside, torch raises where the host waits for the GPU; waits("default") lets it."""
+
+    @contextmanager
+    def mode(name: str) -> Iterator[None]:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Synchronization debug mode is a prototype", UserWarning)
+            torch.cuda.set_sync_debug_mode(name)
+        try:
+            yield
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+    return mode
 
 
 @pytest.fixture(scope="session")

@@ -131,33 +131,27 @@ def test_autocast_reads_the_rows_as_a_product_would(make):
 
 
 @pytest.mark.gpu
-def test_the_operators_take_this_path_on_a_gpu_and_never_wait_for_it(make):
+def test_the_operators_take_this_path_on_a_gpu_and_never_wait_for_it(make, waits):
     indices = choices(64, 3)
     z, probs, *w = operands(make, indices, dtype=torch.float32)
     leaves = [x.detach().cuda().requires_grad_() for x in (z, probs, *w)]
     indices = indices.cuda()
     torch.cuda.synchronize()
     for mode in ("default", "error"):  # the first pass compiles
-        torch.cuda.set_sync_debug_mode(mode)
-        try:
+        with waits(mode):
             with torch.autocast("cuda", dtype=torch.bfloat16):
                 y = experts(leaves[0], indices, *leaves[1:])
                 activated = situ_glu(y, y)
             gradients = torch.autograd.grad((activated + y).sum(), leaves)
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
     names = type(y.grad_fn).__name__, type(activated.grad_fn).__name__
     assert names == ("GroupedExpertsBackward", "TritonSiTUGLUBackward")
     assert all(g.dtype == torch.float32 and g.isfinite().all() for g in gradients)
 
 
 @pytest.mark.gpu
-def test_the_router_never_waits_for_the_gpu(make):
+def test_the_router_never_waits_for_the_gpu(make, waits):
     logits, bias = make(64, 32, dtype=torch.float32).detach().cuda().requires_grad_(), torch.zeros(32, device="cuda")
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with waits("error"):
         _, probs, _ = route(logits, bias, 4)
         probs.square().sum().backward()
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
     assert logits.grad.isfinite().all()

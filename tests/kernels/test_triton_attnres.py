@@ -74,18 +74,15 @@ def test_a_second_run_gives_the_same_bits(make):
 
 
 @pytest.mark.gpu
-def test_the_operators_take_this_path_on_a_gpu_and_never_wait_for_it(make):
+def test_the_operators_take_this_path_on_a_gpu_and_never_wait_for_it(make, waits):
     query, gamma, weight, *sources = (
         x.detach().cuda().requires_grad_()
         for x in [*vectors(make, 64), make(64, dtype=torch.float32), *(make(70, 64, dtype=DTYPE) for _ in range(3))]
     )
     for mode in ("default", "error"):  # the first pass compiles
-        torch.cuda.set_sync_debug_mode(mode)
-        try:
+        with waits(mode):
             plain = attnres(sources, query, gamma)
             normed = attnres_normed(sources, query, gamma, weight)
             gradients = torch.autograd.grad((plain + normed).float().sum(), [query, gamma, weight, *sources])
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
     assert {type(y.grad_fn).__name__ for y in (plain, normed)} == {"TritonAttnResBackward"}
     assert all(g.isfinite().all() for g in gradients)

@@ -105,17 +105,14 @@ def test_the_tiles_take_every_token_once(borders):
 
 
 @pytest.mark.gpu
-def test_the_operator_takes_this_path_on_a_gpu_and_never_waits_for_it(make, borders):
+def test_the_operator_takes_this_path_on_a_gpu_and_never_waits_for_it(make, borders, waits):
     cu = borders([65, 200])
     leaves = [part.detach().cuda().requires_grad_() for part in operands(make, 265, dtype=torch.bfloat16)]
     plan = BlockPlan.build(cu, 265, "cuda")
     for mode in ("default", "error"):  # the first pass compiles and sends the plan
-        torch.cuda.set_sync_debug_mode(mode)
-        try:
+        with waits(mode):
             o, _ = mla(*leaves, cu, plan=plan)
             gradients = torch.autograd.grad(o.square().sum(), leaves)
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
     assert type(o.grad_fn).__name__ == "TritonAttentionBackward"
     assert all(g.dtype == torch.bfloat16 and g.isfinite().all() for g in gradients)
     narrow = [part.detach()[..., :40] for part in leaves]

@@ -222,7 +222,7 @@ def test_kernels_as_the_reference_in_bf16_on_a_gpu(name, content, monkeypatch, r
         batch = collate([whole], PAD).to("cuda")
         with replayed(model, routes) as flips, torch.autocast("cuda", dtype=torch.bfloat16):
             logits = model.logits(batch)
-            logits.float().square().sum().backward()
+        logits.float().square().sum().backward()
         errors[path] = error(logits.detach().double().cpu(), wanted)
         found = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
         gradients[path] = torch.cat(found).double()
