@@ -29,7 +29,8 @@ class Operands:
 class Factors:
     """With G the decay since the chunk's first row: k e^G, scale q e^G, k e^(G_C − G), scores, the inverse, β, e^G_C.
 
-    The inverse is (I + β A)^−1 − I, without β: a row's own part of a product with it stays in fp32.
+    Hopper's inverse is (I + β A)^−1 − I, without β: a row's own part of a product with it stays in fp32. The portable
+    kernels' is (I + β A)^−1 β, and they keep no β.
     """
 
     kg_HTK: Tensor
@@ -37,8 +38,10 @@ class Factors:
     kt_HTK: Tensor
     scores_HTC: Tensor
     solve_HTC: Tensor
-    beta_HT: Tensor  # fp32
+    beta_HT: Tensor | None  # fp32
     decay_NHK: Tensor
 
     def all(self) -> tuple[Tensor, ...]:
-        return self.kg_HTK, self.qg_HTK, self.kt_HTK, self.scores_HTC, self.solve_HTC, self.beta_HT, self.decay_NHK
+        """In the kernels' order, without a β that is not kept."""
+        products = self.kg_HTK, self.qg_HTK, self.kt_HTK, self.scores_HTC, self.solve_HTC
+        return (*products, self.decay_NHK) if self.beta_HT is None else (*products, self.beta_HT, self.decay_NHK)

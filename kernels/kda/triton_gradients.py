@@ -1,8 +1,7 @@
 """All gradients of a chunk of KDA, once the states and their gradients are known: one program a chunk and head.
 
-With delta = (I + β A)^−1 β (v − kg S), the scan gave dv, and everything else is a product with what is at hand:
-d kg = −dv Sᵀ, d A = −dv deltaᵀ below the diagonal, dβ = dv · delta / β² (`dots`, summed by the scan before dv was
-rounded, is β times that); the gradient of the inverse needs no term.
+With delta = solve (v − kg S), the scan gave dv = solveᵀ ddelta, and everything else is a product with what is at hand:
+d kg = −dv Sᵀ, d A = −dv deltaᵀ below the diagonal, dβ = dv · delta / β²; the gradient of the inverse needs no term.
 Norm, gate and cumulative decay are taken anew from the inputs. Tiles keep their anchor in the middle: gradients depend
 on later rows anyway, and half the range saves tiny ones at the bound.
 T tokens in the row, H heads, N chunks, C rows a chunk, K key width, V value width.
@@ -86,10 +85,10 @@ def _norm_gradient(dx, x, dot_C, rstd_C, at_C, valid_C, c_B):
     tl.store(dx + (at_C[:, None] + c_B[None, :]), dx_CB, mask=valid_C[:, None])
 
 
-@triton.jit(do_not_specialize=["T", "PARTS"])
+@triton.jit
 def gradients(
-    q, k, gate, beta, A_log, bias, chunks, states, dstates, deltas, do, dv, dots, dq, dk, dgate, dbeta, dA, dbias, T, H,
-    lower_bound, scale, PARTS, K: tl.constexpr, V: tl.constexpr, C: tl.constexpr, dtype: tl.constexpr,
+    q, k, gate, beta, A_log, bias, chunks, states, dstates, deltas, do, dv, dq, dk, dgate, dbeta, dA, dbias, T, H,
+    lower_bound, scale, K: tl.constexpr, V: tl.constexpr, C: tl.constexpr, dtype: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Writes dq, dk, dgate [T, H, K], dbeta [T, H] and the chunk's parts of dA [N, H] and dbias [N, H, K]."""
@@ -112,10 +111,9 @@ def gradients(
     dkk_CC = -tl.dot(dv_CV, tl.trans(delta_CV), input_precision=PRECISION)
     own_C = tl.sum(do_CV.to(tl.float32) * delta_CV.to(tl.float32), 1)
     beta_C = tl.sigmoid(tl.load(beta + i_C * H, mask=valid_C, other=0.0).to(tl.float32))
-    dot_C = tl.zeros([C], tl.float32)
-    for part in range(PARTS):
-        dot_C += tl.load(dots + (part * H + h).to(tl.int64) * T + start + i_C, mask=valid_C, other=0.0)
-    tl.store(dbeta + i_C * H, dot_C * (1 - beta_C), mask=valid_C)
+    dot_C = tl.sum(dv_CV.to(tl.float32) * delta_CV.to(tl.float32), 1)
+    dbeta_C = dot_C / tl.maximum(beta_C, 1e-30) * (1 - beta_C)  # β = 0 leaves no delta
+    tl.store(dbeta + i_C * H, dbeta_C, mask=valid_C)
 
     rstd_q_C, rstd_k_C = rstd_of(q, at_C, valid_C, K), rstd_of(k, at_C, valid_C, K)
     A = tl.exp(tl.minimum(tl.load(A_log + h).to(tl.float32), 60.0))

@@ -20,7 +20,6 @@ __all__ = ["backward", "forward", "gradients", "prepare", "replay", "segment_gra
 # Measured on an H200 (kernels/README.md). At four warps products of the gradients read outside shared memory (Triton
 # 3.6): a change here needs compute-sanitizer.
 PREPARE_WARPS, GRADIENT_WARPS = 4, 8
-COLUMNS = 32  # of V, at least, a program of a scan
 
 
 def _dot(x: Tensor) -> dict[str, Any]:
@@ -28,20 +27,18 @@ def _dot(x: Tensor) -> dict[str, Any]:
     return {"dtype": tl.bfloat16 if x.dtype == torch.bfloat16 else tl.float32, "PRECISION": "tf32x3"}
 
 
-def _scan(x_THV: Tensor, documents: int, save: bool = False, stages: int = 2) -> dict[str, int]:
+def _scan(x_THV: Tensor, documents: int, save: bool = False) -> dict[str, int]:
     """Columns, warps and stages of a scan: fewer columns a program where documents and heads leave processors idle.
 
     At 128 columns two stages of bf16 operands and the state fill a multiprocessor's shared memory. The pass that saves
-    states reads less a column, and half the columns are faster. Backwards that pass reads deltas too: two stages of all
-    it reads would leave a multiprocessor one program, or none, and one stage spills at four warps, where Triton 3.6
-    then reads outside shared memory.
+    states reads less a column, and half the columns are faster.
     """
     _, H, V = x_THV.shape
     if x_THV.dtype != torch.bfloat16:
-        return {"B": COLUMNS, "num_warps": 4, "STAGES": 1}
+        return {"B": 32, "num_warps": 4, "STAGES": 1}
     sequences = documents * H
-    columns = V if sequences >= 96 and not save else min(V, 64) if sequences >= 48 else COLUMNS
-    return {"B": columns, "num_warps": 8 if columns == 128 or stages == 1 else 4, "STAGES": stages}
+    columns = V if sequences >= 96 and not save else min(V, 64) if sequences >= 48 else 32
+    return {"B": columns, "num_warps": 8 if columns == 128 else 4, "STAGES": 2}
 
 
 def prepare(x: Operands, cuts: Cuts) -> Factors:
@@ -49,8 +46,8 @@ def prepare(x: Operands, cuts: Cuts) -> Factors:
     T, H, K = q.shape
     N = len(cuts.chunks_N2)
     factors = Factors(
-        *(q.new_empty(H, T, K) for _ in range(3)), *(q.new_empty(H, T, CHUNK) for _ in range(2)),
-        *(q.new_empty(shape, dtype=torch.float32) for shape in ((H, T), (N, H, K))),
+        *(q.new_empty(H, T, K) for _ in range(3)), *(q.new_empty(H, T, CHUNK) for _ in range(2)), None,
+        q.new_empty(N, H, K, dtype=torch.float32),
     )  # fmt: skip
     if N:
         _prepare[(H, N)](
@@ -106,46 +103,43 @@ def segment_states(v_THV: Tensor, factors: Factors, cuts: Cuts, states: Tensor, 
         )  # fmt: skip
 
 
-def segment_gradients(do_THV: Tensor, factors: Factors, cuts: Cuts, dinitial: Tensor) -> None:
-    """Fill the gradients of the states that enter documents [D, H, K, V], where those that leave have none."""
-    _backward(do_THV, factors, cuts, None, None, dinitial, None)
-
-
 def backward(
-    do_THV: Tensor, factors: Factors, cuts: Cuts, deltas: Tensor, dfinal: Tensor | None, dinitial: Tensor | None,
+    do_THV: Tensor, factors: Factors, cuts: Cuts, _deltas: Tensor, dfinal: Tensor | None, dinitial: Tensor | None,
     out: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """(dv_THV, gradients of the states that leave chunks [N, H, K, V], dv · delta / β in parts [P, H, T]) (`out`,
-    when given); `dinitial` is filled.
+    """(dv_THV, gradients of the states that leave chunks [N, H, K, V], nothing) (`out`, when given); `dinitial` is
+    filled. Hopper's kernels sum dv · delta here; these do it with the gradients.
     """
-    T, H, V = do_THV.shape
+    _, H, V = do_THV.shape
+    K = factors.kg_HTK.shape[-1]
     if out is None:
-        dstates = do_THV.new_empty(len(cuts.chunks_N2), H, factors.kg_HTK.shape[-1], V)
-        # Parts that a wide program doesn't write stay 0.
-        dots = do_THV.new_zeros(V // COLUMNS, H, T, dtype=torch.float32)
-        out = torch.empty_like(do_THV), dstates, dots
-    _backward(do_THV, factors, cuts, deltas, dfinal, dinitial, out)
+        out = torch.empty_like(do_THV), do_THV.new_empty(len(cuts.chunks_N2), H, K, V), do_THV.new_empty(0)
+    _backward(do_THV, factors, cuts, dfinal, dinitial, *out[:2])
     return out
 
 
+def segment_gradients(do_THV: Tensor, factors: Factors, cuts: Cuts, dinitial: Tensor) -> None:
+    """Fill the gradients of the states that enter documents [D, H, K, V], where those that leave have none."""
+    _backward(do_THV, factors, cuts, None, dinitial, None, None)
+
+
 def _backward(
-    do_THV: Tensor, factors: Factors, cuts: Cuts, deltas: Tensor | None, dfinal: Tensor | None,
-    dinitial: Tensor | None, out: tuple[Tensor, Tensor, Tensor] | None,
+    do_THV: Tensor, factors: Factors, cuts: Cuts, dfinal: Tensor | None, dinitial: Tensor | None,
+    dv_THV: Tensor | None, dstates: Tensor | None,
 ) -> None:  # fmt: skip
     (T, H, V), K, documents = do_THV.shape, factors.kg_HTK.shape[-1], len(cuts.documents_D4)
-    dv_THV, dstates, dots = out or (None, None, None)
     if documents:
-        config = _scan(do_THV, documents) if out is None else _scan(do_THV, documents, save=True, stages=1)
+        config = _scan(do_THV, documents)
         scan_backward[(V // config["B"], H, documents)](
-            do_THV, *factors.all(), cuts.documents_D4, deltas, dfinal, dinitial, dv_THV, dstates, dots, T, H, V=V, K=K,
-            C=CHUNK, SAVE=out is not None, HAS_FINAL=dfinal is not None, HAS_INITIAL=dinitial is not None,
-            **_dot(do_THV), **config,
+            do_THV, *factors.all(), cuts.documents_D4, dfinal, dinitial, dv_THV, dstates, T, H, V=V, K=K, C=CHUNK,
+            SAVE=dv_THV is not None, HAS_FINAL=dfinal is not None, HAS_INITIAL=dinitial is not None, **_dot(do_THV),
+            **config,
         )  # fmt: skip
 
 
 def gradients(
     x: Operands, cuts: Cuts, states: Tensor, deltas: Tensor, dstates: Tensor, do_THV: Tensor, dv_THV: Tensor,
-    dots_PHT: Tensor,
+    _dots: Tensor,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """(dq, dk, dgate [T, H, K], dbeta [T, H], parts of dA [N, H] and of dbias [N, H, K] in fp32)."""
     (T, H, K), V, N = x.q_THK.shape, do_THV.shape[-1], len(cuts.chunks_N2)
@@ -154,7 +148,7 @@ def gradients(
     if N:
         _gradients[(H, N)](
             x.q_THK, x.k_THK, x.gate_THK, x.beta_TH, x.A_log_H, x.bias_HK, cuts.chunks_N2, states, dstates, deltas,
-            do_THV, dv_THV, dots_PHT, *out, T, H, x.lower_bound, x.scale, len(dots_PHT), K=K, V=V, C=CHUNK,
-            num_warps=GRADIENT_WARPS, **_dot(x.q_THK),
+            do_THV, dv_THV, *out, T, H, x.lower_bound, x.scale, K=K, V=V, C=CHUNK, num_warps=GRADIENT_WARPS,
+            **_dot(x.q_THK),
         )  # fmt: skip
     return tuple(out)

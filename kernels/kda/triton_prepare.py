@@ -39,15 +39,12 @@ def _inverse(A_CC, C: tl.constexpr, dtype: tl.constexpr, PRECISION: tl.constexpr
     return X_CC
 
 
-@triton.jit(do_not_specialize=["T"])
+@triton.jit
 def prepare(
-    q, k, gate, beta, A_log, bias, chunks, kg, qg, kt, scores, solve, opened, decay, T, H, lower_bound, scale,
+    q, k, gate, beta, A_log, bias, chunks, kg, qg, kt, scores, solve, decay, T, H, lower_bound, scale,
     K: tl.constexpr, C: tl.constexpr, dtype: tl.constexpr, solve_dtype: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """kg = k e^G, qg = scale q e^G, kt = k e^(G_C − G): [H, T, K]; scores, solve = (I + β A)^−1 − I: [H, T, C].
-
-    opened = β [H, T].
-    """
+    """kg = k e^G, qg = scale q e^G, kt = k e^(G_C − G): [H, T, K]; scores, solve = (I + β A)^−1 β: [H, T, C]."""
     h, n = tl.program_id(0), tl.program_id(1)
     start, rows = tl.load(chunks + 2 * n).to(tl.int64), tl.load(chunks + 2 * n + 1)
     i_C = tl.arange(0, C)
@@ -91,5 +88,4 @@ def prepare(
     tl.store(scores + out_CC, tl.where(i_C[:, None] >= i_C[None, :], qk_CC, 0.0), mask=ok_C1)
     A_CC = tl.where(i_C[:, None] > i_C[None, :], kk_CC * beta_C[:, None], 0.0)
     X_CC = _inverse(A_CC, C, solve_dtype, PRECISION)
-    tl.store(solve + out_CC, tl.where(i_C[:, None] > i_C[None, :], X_CC, 0.0), mask=ok_C1)
-    tl.store(opened + head + i_C, beta_C, mask=valid_C)
+    tl.store(solve + out_CC, X_CC * beta_C[None, :], mask=ok_C1)

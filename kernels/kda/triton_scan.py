@@ -1,8 +1,7 @@
 """The two passes of KDA along a document: states forwards, gradients of states backwards.
 
 One program carries some columns of one head's state through a document in fp32, chunk by chunk; columns are independent
-in both directions. With r = β (v − kg S): delta = r + solve r, o = qg S + scores delta, S ← e^G_C S + ktᵀ delta.
-A row's own r and, backwards, its own gradient are added in fp32: their products would round them once more.
+in both directions. With P = kg S: delta = solve (v − P), o = qg S + scores delta, S ← e^G_C S + ktᵀ delta.
 D documents, T tokens in the row, H heads, N chunks, C rows a chunk, K key width, V value width, B columns a program.
 """
 
@@ -12,9 +11,9 @@ import triton.language as tl
 __all__ = ["scan_backward", "scan_forward"]
 
 
-@triton.jit(do_not_specialize=["T"])
+@triton.jit
 def scan_forward(
-    v, kg, qg, kt, scores, solve, beta, decay, documents, initial, final, o, states, deltas, T, H, V: tl.constexpr,
+    v, kg, qg, kt, scores, solve, decay, documents, initial, final, o, states, deltas, T, H, V: tl.constexpr,
     K: tl.constexpr, C: tl.constexpr, B: tl.constexpr, dtype: tl.constexpr, OUTPUT: tl.constexpr,
     SAVE: tl.constexpr, TRANSITION: tl.constexpr, HAS_INITIAL: tl.constexpr, HAS_FINAL: tl.constexpr,
     STAGES: tl.constexpr, PRECISION: tl.constexpr,
@@ -49,8 +48,7 @@ def scan_forward(
             v_CB = tl.load(v + row_CB, mask=ok_C1, other=0.0).to(tl.float32)
         v_CB -= tl.dot(kg_CK, S_low, input_precision=PRECISION)
         solve_CC = tl.load(solve + in_CC, mask=ok_C1, other=0.0)
-        v_CB *= tl.load(beta + head_C, mask=t_C < stop, other=0.0)[:, None]
-        delta_CB = tl.dot(solve_CC, v_CB.to(dtype), v_CB, input_precision=PRECISION).to(dtype)
+        delta_CB = tl.dot(solve_CC, v_CB.to(dtype), input_precision=PRECISION).to(dtype)
         if SAVE:
             tl.store(states + place * K * V + at_KB, S_low)
             tl.store(deltas + head_C[:, None] * V + c_B[None, :], delta_CB, mask=ok_C1)
@@ -66,17 +64,16 @@ def scan_forward(
         tl.store(final + (document.to(tl.int64) * H + h) * K * V + at_KB, S_KB)
 
 
-@triton.jit(do_not_specialize=["T"])
+@triton.jit
 def scan_backward(
-    do, kg, qg, kt, scores, solve, beta, decay, documents, deltas, dfinal, dinitial, dv, dstates, dots, T, H,
-    V: tl.constexpr, K: tl.constexpr, C: tl.constexpr, B: tl.constexpr, dtype: tl.constexpr, SAVE: tl.constexpr,
+    do, kg, qg, kt, scores, solve, decay, documents, dfinal, dinitial, dv, dstates, T, H, V: tl.constexpr,
+    K: tl.constexpr, C: tl.constexpr, B: tl.constexpr, dtype: tl.constexpr, SAVE: tl.constexpr,
     HAS_FINAL: tl.constexpr, HAS_INITIAL: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """From the last chunk to the first: dS ← e^G_C dS + qgᵀ do − kgᵀ dv.
 
-    Before it ddelta = scoresᵀ do + kt dS and dv = β (ddelta + solveᵀ ddelta).
-    SAVE writes dv [T, H, V], the gradients of the states that leave chunks [N, H, K, V], and the program's share of
-    dv · delta / β [V / B, H, T], from a gradient that was not rounded yet.
+    Before it ddelta = scoresᵀ do + kt dS and dv = solveᵀ ddelta.
+    SAVE writes dv [T, H, V] and the gradients of the states that leave chunks [N, H, K, V].
     """
     h = tl.program_id(1)
     d = documents + 4 * tl.program_id(2)
@@ -106,12 +103,7 @@ def scan_backward(
         kt_CK = tl.load(kt + in_CK, mask=ok_C1, other=0.0)
         ddelta_CB = tl.dot(kt_CK, dS_low, ddelta_CB, input_precision=PRECISION)
         solve_CC = tl.load(solve + in_CC, mask=ok_C1, other=0.0)
-        dv_CB = tl.dot(tl.trans(solve_CC), ddelta_CB.to(dtype), ddelta_CB, input_precision=PRECISION)
-        if SAVE:
-            delta_CB = tl.load(deltas + head_C[:, None] * V + c_B[None, :], mask=ok_C1, other=0.0)
-            dot_C = tl.sum(dv_CB * delta_CB.to(tl.float32), 1)
-            tl.store(dots + (tl.program_id(0) * H).to(tl.int64) * T + head_C, dot_C, mask=t_C < stop)
-        dv_CB *= tl.load(beta + head_C, mask=t_C < stop, other=0.0)[:, None]
+        dv_CB = tl.dot(tl.trans(solve_CC), ddelta_CB.to(dtype), input_precision=PRECISION)
         if SAVE:
             tl.store(dv + row_CB, dv_CB, mask=ok_C1)
         qg_CK = tl.load(qg + in_CK, mask=ok_C1, other=0.0)

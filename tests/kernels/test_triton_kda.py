@@ -64,8 +64,10 @@ def test_ragged_documents_equal_the_recurrence(make, compare, borders, gate, wid
 
 @pytest.mark.skipif(not GPU, reason="products of bf16 operands are right on a GPU only")
 @pytest.mark.parametrize("gate", GATES)
-def test_no_tensor_is_rounded_more_often_than_it_must(make, borders, gate):
+def test_no_tensor_is_rounded_more_often_than_it_must(make, borders, gate, way):
     """A rounding to bf16 adds 1.6e-3: with one more a bound is left (kernels/README.md counts them)."""
+    if way == "portable":
+        pytest.skip("Hopper's kernels alone keep a row's own part in fp32")
     cu = borders(RAGGED)
     x = operands(make, int(cu[-1]), len(RAGGED), 128, GATES[gate], heads=16)  # few heads leave β's error to chance
     weights = [make(*size).detach().bfloat16() for size in (x[2].shape, x[7].shape)]

@@ -1,4 +1,4 @@
-"""Nothing is compiled anew when T changes: Triton's own keys of all kernels of a training step, for rows of any length.
+"""Nothing is compiled anew on Hopper when T changes: Triton's own keys of KDA's, norms' and convolutions' kernels.
 
 The launches run on CPU tensors up to the point where a kernel is looked up, in a process without the interpreter.
 """
@@ -13,7 +13,6 @@ import pytest
 pytest.importorskip("triton.experimental.gluon", reason="the kernels for Hopper need Triton's Gluon")
 
 KERNELS = {
-    "portable": {"prepare", "scan_forward", "scan_backward", "gradients"},
     "hopper": {"prepare", "invert", "scan_forward", "scan_backward", "gradients"},
     "rest": {"_forward", "_backward"},
 }
@@ -24,7 +23,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import make_backend
 from triton.runtime.jit import JITFunction, create_function_from_signature
 from trivium.kernels.gated_norm.triton_norm import TritonNorm
-from trivium.kernels.kda import ChunkPlan, gluon_launch, triton_chunk, triton_launch
+from trivium.kernels.kda import ChunkPlan, gluon_launch, triton_chunk
 from trivium.kernels.short_conv.plan import TapPlan
 from trivium.kernels.short_conv.triton_conv import TritonShortConv
 
@@ -40,15 +39,15 @@ def look_up(self, *args, grid, warmup, **options):
 
 
 JITFunction.run = look_up
+triton_chunk.launcher = lambda x: gluon_launch
 H, K = 2, 64
 for T in (3072, 777, 1, 5003):
     cu = torch.tensor([0, T])
     x = [torch.zeros(T, H, K, dtype=torch.bfloat16, requires_grad=True) for _ in range(4)]
     x += [torch.zeros(T, H, dtype=torch.bfloat16), torch.zeros(H), torch.zeros(H, K), torch.zeros(1, H, K, K)]
-    for way, launch in (("portable", triton_launch), ("hopper", gluon_launch)):
-        triton_chunk.launcher = lambda x, launch=launch: launch
-        o, state = triton_chunk.TritonKDA.apply(*x, ChunkPlan.build(cu, T), -5.0, 0.125, True)
-        (o.sum() + state.sum()).backward()
+    way = "hopper"
+    o, state = triton_chunk.TritonKDA.apply(*x, ChunkPlan.build(cu, T), -5.0, 0.125, True)
+    (o.sum() + state.sum()).backward()
     way = "rest"
     TritonNorm.apply(x[0], x[1], torch.ones(K), 1e-5).sum().backward()
     wide = torch.empty(T, 4096, dtype=torch.bfloat16, requires_grad=True)  # one row a tile
@@ -70,4 +69,4 @@ def test_no_kernel_has_a_second_key_for_another_length(tmp_path):
         assert {name.split()[0] for name in keys if name.startswith(way)} == {f"{way}.{name}" for name in names}
     assert {name for name, count in keys.items() if count > 1} == set()
     # Two passes of the scan; two norms and the convolution, both ways: no constant is made of T either.
-    assert len(keys) == 5 + 6 + 6
+    assert len(keys) == 6 + 6
