@@ -1,6 +1,6 @@
 """What `trivium plan` shows people: the layouts side by side, what stands behind them, why the rest fell."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -43,7 +43,7 @@ def _table(title: str, columns: int) -> Table:
 
 def _sizes(plan: "Plan") -> Table:
     table = _table(f"{counted(plan.fitting, 'layout')} fit; the fastest:", len(plan.best))
-    rows = {
+    rows: dict[str, Callable[[Placed], str]] = {
         "data": lambda one: f"{one.layout.data:,}",
         "expert": lambda one: f"{one.layout.expert:,}",
         "pipeline × rounds": lambda one: f"{one.layout.pipeline} × {one.layout.virtual}",
