@@ -13,6 +13,13 @@ from torch import Tensor
 Make = Callable[..., Tensor]
 Compare = Callable[..., None]
 Waits = Callable[[str], AbstractContextManager[None]]
+DRAWS = torch.Generator()
+
+
+def pytest_runtest_setup() -> None:
+    """Each test draws from the beginning: what it sees does not depend on the tests before it."""
+    DRAWS.manual_seed(20260)
+
 
 if os.environ.get("TRITON_INTERPRET") == "1" and importlib.util.find_spec("triton"):
     import triton.runtime.interpreter as interpreter
@@ -59,10 +66,9 @@ def waits() -> Waits:
 @pytest.fixture(scope="session")
 def make() -> Make:
     """make(*shape, dtype=float64, scale=1, shift=0): normal values in a leaf that requires a gradient."""
-    generator = torch.Generator().manual_seed(20260)
 
     def normal(*shape: int, dtype: torch.dtype = torch.float64, scale: float = 1.0, shift: float = 0.0) -> Tensor:
-        values = torch.randn(*shape, generator=generator, dtype=torch.float64) * scale + shift
+        values = torch.randn(*shape, generator=DRAWS, dtype=torch.float64) * scale + shift
         return values.to(dtype).requires_grad_()
 
     return normal

@@ -172,7 +172,7 @@ def finished(tmp_path):
     (out / "sample-text.txt").write_text(HOSTILE)
     with open(icon, "rb") as file:
         picture = file.read()
-    pairs = (Pair(text, picture, text, Drawn(text, 1, 1, True, 0.1)) for text in (HOSTILE, SVG))
+    pairs = (Pair(text, picture, 1, text, Drawn(text, 1, 1, True, 0.1)) for text in (HOSTILE, SVG))
     save_pairs(pairs, out / "pictures")
     return out
 

@@ -41,8 +41,8 @@ def test_idle_threads_sleep_from_the_start():
     """OpenMP reads its environment when torch is loaded, so it must be set before."""
     script = (
         "import os, sys\n"
-        "from trivium.commands.train import _settle_environment\n"
-        "_settle_environment()\n"
+        "from trivium.commands.train import settle_environment\n"
+        "settle_environment()\n"
         "print(os.environ['OMP_WAIT_POLICY'], 'torch' in sys.modules)\n"
     )
     bare = {name: value for name, value in os.environ.items() if not name.startswith(("OMP", "GOMP"))}
