@@ -6,6 +6,7 @@ one matrix and layer). An import checks every name, shape and dtype against the 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from trivium.model.interop.names import Placed, mtp_prefix, placed
 from trivium.model.interop.settings import OURS, differences, published_settings
 from trivium.model.interop.sources import FORMAT, STEM, VERSION, Source
 from trivium.model.joint import JointConfig
+from trivium.model.presets import changed
 
 Dtype = Literal["bf16", "fp32"]
 _TORCH = {"bf16": torch.bfloat16, "fp32": torch.float32}
@@ -111,13 +113,38 @@ class _Taken:
         if one.rule.form == "experts":
             whole = torch.empty(one.our_shape)
             for expert, published in enumerate(one.names):
-                whole[expert] = self._files.get(published)
+                whole[expert] = self._get(published)
             return whole
-        tensor = self._files.get(one.names[0]).float()
+        tensor = self._get(one.names[0]).float()
         try:
             return take(tensor, one.rule.form, one.our_shape)
         except ValueError as error:
             raise InputError(f"{self._files.path}: {one.names[0]}: {error}; give that model's configuration") from None
+
+    def _get(self, name: str) -> Tensor:
+        """Raises CheckpointError, naming with it the next ones like it."""
+        tensor = self._files.get(name)
+        if _odd(tensor):
+            names = [published for one in self._at.values() for published in one.names]
+            told = islice(filter(None, (_not_finite(one, self._files) for one in names[names.index(name) :])), 3)
+            raise CheckpointError(
+                f"{self._files.path}: not finite: {'; '.join(told)}; nothing trains from such numbers: get the files "
+                "again, or export an earlier checkpoint"
+            )
+        return tensor
+
+
+def _odd(tensor: Tensor) -> bool:
+    return not bool(tensor.isfinite().all())
+
+
+def _not_finite(name: str, files: Folder) -> str | None:
+    """The tensor and how many of its numbers are NaN or infinite; None: none is."""
+    tensor = files.get(name)
+    if not _odd(tensor):
+        return None
+    nan, infinite = int(tensor.isnan().sum()), int(tensor.isinf().sum())
+    return f"{name} ({nan:,} NaN and {infinite:,} infinite of {tensor.numel():,})"
 
 
 def import_model(
@@ -125,17 +152,20 @@ def import_model(
     out: Path,
     *,
     config: JointConfig | None = None,
+    changes: Sequence[str] = (),
     shard_bytes: int = 5 * 10**9,
     done: Done = _quiet,
 ) -> Converted:
     """Reads published files as `config` (None: the one that our export left in config.json) into a folder of ours.
 
-    Raises InputError naming what is missing, unknown, misshaped or of a wrong dtype; nothing is then written.
+    `changes` are --set-like changes to either. Raises InputError naming what is missing, unknown, misshaped or of a
+    wrong dtype, CheckpointError naming what is not finite, ConfigError for a wrong change; nothing is then written.
     """
     files = Folder(path)
     settings = _settings(path)
     if config is None:
         config = _own(settings, path)
+    config = changed(config, changes, name="--set")
     contradictions = differences(settings, config)
     if contradictions:
         raise InputError(

@@ -43,6 +43,30 @@ the rules in `model/interop/names.py` by `python -m trivium.model.interop.page`;
 Read on 2026-11-29:
 """
 
+_RUN = """## From an export into a run
+
+```
+trivium model export RUN exported
+trivium model import exported imported
+trivium train RUN.yaml --out out/next --set weights=imported
+```
+
+`--dtype fp32` at the export keeps every bit. `weights` (all of the model) and `vision_init` (the tower alone, from a
+run, a checkpoint, an import or published files) are keys of a run file too; given both, `vision_init` comes second and
+the tower is its own. The run says before its first step what it took, and goes on with the same numbers only.
+
+Where the folder has no config.json of an export, `--preset` or `--config RUN.yaml` says which model it is; `--set`
+changes what either, or config.json, says (`--set backbone.mtp_layers=0` for weights without an MTP layer).
+
+An import refuses, and then writes nothing:
+* tensors that are missing, unknown, of another shape, or neither BF16 nor F32; packed experts; padding that counts
+* NaN and infinite numbers, naming the first tensors that hold any (exit code 1; the others end with 2)
+* a config.json that contradicts the configuration; pickles; files that are cut, or that disagree with their index
+
+No tokenizer is exported, nor optimizer state: the run folder's `tokenizer.json` is the one that the weights were
+trained with. A run compares the vocabulary's size with its corpora and can't see whether the tokens mean the same.
+"""
+
 _PEERS = """## Compared with other programs
 
 `pip install -c constraints.txt -e .[interop]` brings transformers 5.24.0 and fla-core 0.6.0, and
@@ -94,6 +118,7 @@ def page() -> str:
         _table("Projector", "mm_projector.", "projector.", PROJECTOR, table),
         _table("Experts of K2", "model.layers.N.", "backbone.layers.N.", MOE["k2"], placed(k2)),
         "## Where shapes differ from ours\n\n" + "\n".join(f"* {form}: {text}" for form, text in FORMS.items()),
+        _RUN.rstrip(),
         _PEERS.rstrip(),
     ]
     return "\n\n".join(parts) + "\n"

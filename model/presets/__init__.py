@@ -12,7 +12,7 @@ from trivium.model.joint import JointConfig
 from trivium.model.optim import OptimizerConfig
 from trivium.model.presets import k2, k3
 
-__all__ = ["PRESETS", "configure", "dense", "optimizer", "preset"]
+__all__ = ["PRESETS", "changed", "configure", "dense", "optimizer", "preset"]
 
 PRESETS = {
     "nano": k3.nano,
@@ -57,7 +57,15 @@ def configure(raw: Mapping[str, Any], *, name: str, overrides: Sequence[str] = (
         raise ConfigError(
             f"{name}: model.preset: expected a preset's name, found {chosen!r}; known: {', '.join(PRESETS)}"
         )
-    merged = _merge(to_mapping(preset(chosen)), changes)
+    return _changed(_merge(to_mapping(preset(chosen)), changes), overrides, name)
+
+
+def changed(config: JointConfig, overrides: Sequence[str], *, name: str) -> JointConfig:
+    """A whole configuration with `--set`-like changes. Raises ConfigError."""
+    return _changed(to_mapping(config), overrides, name)
+
+
+def _changed(merged: Any, overrides: Sequence[str], name: str) -> JointConfig:
     for override in overrides:
         key, sign, text = override.partition("=")
         if not sign:

@@ -83,6 +83,7 @@ class VisionInit(Strict):
     """The tower's first weights from files instead of a draw; `projector: true` takes their projector too.
 
     `path` is a run folder or a checkpoint, a folder of `trivium model import`, or safetensors (a folder or one file).
+    Beside `weights` it comes second: the tower is the one given here.
     """
 
     path: str

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from trivium.console import counted
 from trivium.curriculum.corpora import catalogues_of, open_corpora
 from trivium.curriculum.plan import Plan
 from trivium.curriculum.schedule import Schedule
@@ -149,13 +150,28 @@ def deterministic(run: Run) -> Iterator[None]:
 
 
 def build_model(prepared: Prepared) -> JointModel:
-    """The model with its initial weights, on the run's device, in training mode."""
+    """The model with its initial weights, on the run's device, in training mode; vision_init comes after weights."""
     model = prepared.model.build(seed=prepared.run.seed)
     if prepared.run.weights is not None:
         load_weights(model, Path(prepared.run.weights))
     if prepared.tower is not None:
         prepared.tower.copy_into(model)
     return model.to(prepared.device).train()
+
+
+def begins_from(prepared: Prepared, model: JointModel) -> list[str]:
+    """One line for each place that first weights came from, in the order in which they were written."""
+    lines = []
+    if prepared.run.weights is not None:
+        digest = f"digest {(prepared.weights_digest or '')[:12]}…"
+        lines.append(f"weights: {counted(len(model.state_dict()), 'tensor')} from {prepared.run.weights} ({digest})")
+    if prepared.tower is not None and prepared.run.vision_init is not None:
+        part = "tower and projector" if prepared.run.vision_init.projector else "tower"
+        over = ", over those of weights" if lines else ""
+        count = counted(len(prepared.tower.names), f"{part} tensor")
+        digest = f"digest {(prepared.tower_digest or '')[:12]}…"
+        lines.append(f"vision_init: {count} from {prepared.tower.path} ({digest}){over}")
+    return lines
 
 
 def keep_tokenizer(prepared: Prepared, folder: Path) -> None:

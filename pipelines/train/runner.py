@@ -24,7 +24,7 @@ from trivium.pipelines.train.folder import (
     write_atomically,
 )
 from trivium.pipelines.train.loop import Loop
-from trivium.pipelines.train.prepare import Prepared, deterministic, keep_tokenizer, prepare
+from trivium.pipelines.train.prepare import Prepared, begins_from, deterministic, keep_tokenizer, prepare
 from trivium.pipelines.train.report import write_report
 from trivium.pipelines.train.signals import StopRequest
 
@@ -49,6 +49,9 @@ def train(path: Path, out: Path, overrides: Sequence[str] = (), note: Callable[[
         if found is not None:
             loop.resume(found)
             note(f"{folder.root}: going on from the checkpoint of step {found.step} of {prepared.plan.steps}")
+        else:
+            for line in begins_from(prepared, loop.model):
+                note(line)
         if loop.step < prepared.plan.steps:
             loop.run(stop)
         facts = write_report(folder, run_facts(folder, prepared, loop), note)

@@ -32,7 +32,7 @@ ShardSize = Annotated[str, typer.Option("--shard-size", metavar="SIZE", help="Th
 Preset = Annotated[str | None, typer.Option("--preset", help="The model that the weights are of.")]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", metavar="YAML", help="It as a file: preset, backbone, vision, as in RUN.yaml."),
+    typer.Option("--config", metavar="YAML", help="It as a file: RUN.yaml, or what stands in its model section."),
 ]
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A change to it, such as backbone.layers=9.")
@@ -72,13 +72,14 @@ def import_(
 ) -> None:
     """Reads published weights into a folder of ours (fp32), which a run can begin from.
 
-    Without --preset or --config the configuration is the one that `trivium model export` left in config.json.
+    Without --preset or --config the configuration is the one that `trivium model export` left in config.json. --set
+    changes whichever it is. NaN and infinite numbers are refused.
     """
     from trivium.model.interop import import_model
 
-    model, limit = _model(preset, config, changes or []), _bytes(shard_size)
+    model, limit = _model(preset, config), _bytes(shard_size)
     with _files() as done:
-        converted = import_model(folder, out, config=model, shard_bytes=limit, done=done)
+        converted = import_model(folder, out, config=model, changes=changes or (), shard_bytes=limit, done=done)
     _tell(converted, as_json, "")
 
 
@@ -134,19 +135,28 @@ def _source(path: Path) -> "Source":
     )
 
 
-def _model(preset: str | None, config: Path | None, changes: list[str]) -> "JointConfig | None":
-    from trivium.data.config import load_yaml
+def _model(preset: str | None, config: Path | None) -> "JointConfig | None":
     from trivium.model.presets import configure
 
     if preset is not None and config is not None:
         raise UsageError("--preset and --config both say which model the weights are of; give one of them")
     if preset is not None:
-        return configure({"preset": preset}, name="--set", overrides=changes)
-    if config is not None:
-        return configure(load_yaml(config, dict[str, Any]), name=str(config), overrides=changes)
-    if changes:
-        raise UsageError("--set changes a preset, and none is given; add --preset NAME or --config YAML")
-    return None
+        return configure({"preset": preset}, name="--preset")
+    return None if config is None else configure(_section(config), name=str(config))
+
+
+def _section(path: Path) -> dict[str, Any]:
+    """A model section: the file itself, or that of a run, of a run folder with what its corpora brought."""
+    from trivium.data.config import load_yaml
+    from trivium.pipelines.train.config import Kept, load_run
+    from trivium.pipelines.train.folder import CONFIG
+
+    path = path / CONFIG if path.is_dir() else path
+    raw = load_yaml(path, dict[str, Any])
+    if "version" not in raw:
+        return raw
+    kept = load_yaml(path, Kept).resolved.get("model", {}) if path.name == CONFIG else {}
+    return {**load_run(path).model, **kept}
 
 
 def _dtype(text: str) -> Literal["bf16", "fp32"]:

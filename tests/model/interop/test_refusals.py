@@ -10,8 +10,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from trivium.errors import InputError
-from trivium.model.interop import import_model
+from trivium.errors import CheckpointError, InputError
+from trivium.model.interop import WeightsSource, import_model
 from trivium.model.interop.convert import export_model
 from trivium.model.joint import JointConfig
 
@@ -85,6 +85,29 @@ def test_wrong_tensors_are_named(change: Callable, says: list[str], edit: Callab
     for part in says:
         assert part in str(raised.value)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_numbers_that_are_not_finite_are_named(value: float, edit: Callable, tmp_path: Path) -> None:
+    def spoil(tensors: dict[str, torch.Tensor]) -> None:
+        for name in (HEAD, EXPERT + "weight"):
+            tensors[name][1, :2] = value
+
+    folder = edit(spoil)
+    with pytest.raises(CheckpointError) as raised:
+        import_model(folder, tmp_path / "out")
+    count = "2 NaN and 0 infinite" if value != value else "0 NaN and 2 infinite"
+    for part in (f"{HEAD} ({count} of 20,480)", f"{EXPERT}weight ({count} of "):
+        assert part in str(raised.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_changes_apply_to_the_configuration_in_the_folder(edit: Callable, tmp_path: Path) -> None:
+    folder = edit(_without_mtp)
+    import_model(folder, tmp_path / "out", changes=["backbone.mtp_layers=0"])
+    assert WeightsSource(tmp_path / "out").config.backbone.mtp_layers == 0
+    with pytest.raises(InputError, match="num_experts_per_token is 4, not 3"):
+        import_model(folder, tmp_path / "other", changes=["backbone.moe.experts_per_token=3"])
 
 
 def test_padding_that_counts_is_refused(change: Callable[..., JointConfig], tmp_path: Path) -> None:

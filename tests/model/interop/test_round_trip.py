@@ -103,6 +103,32 @@ def test_the_command_line_goes_there_and_back(small: JointConfig, awake: Awake, 
     assert not other.exists()
 
 
+@pytest.mark.parametrize("form", ["section", "run", "run folder"])
+def test_the_configuration_comes_from_a_file(
+    form: str, small: JointConfig, awake: Awake, change: Callable[..., JointConfig], tmp_path: Path
+) -> None:
+    model = awake(small, torch.float32)
+    export_model(CheckpointSource(saved(model, tmp_path), small), tmp_path / "there")
+    (tmp_path / "there/config.json").unlink()
+    section = {"preset": "nano", **to_mapping(small)}
+    paths = {"version": 1, "schedule": "s.yaml", "corpora": "c"}
+    # In a run folder the vocabulary is what the corpora brought, not the section's.
+    other = {**section, "backbone": {**section["backbone"], "vocab": 320}}
+    held = {
+        "section": section,
+        "run": {**paths, "model": section},
+        "run folder": {**paths, "model": other, "resolved": {"model": to_mapping(small)}},
+    }[form]
+    file = tmp_path / "given" / "config.yaml" if form == "run folder" else tmp_path / "given.yaml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(held))
+    given = file.parent if form == "run folder" else file
+    call = ["model", "import", str(tmp_path / "there"), str(tmp_path / "back"), "--config", str(given)]
+    done = CliRunner().invoke(app, [*call, "--set", "backbone.init_std=0.5"])
+    assert done.exit_code == 0, done.exception
+    assert WeightsSource(tmp_path / "back").config == change("backbone.init_std=0.5")
+
+
 def test_a_part_is_loaded_by_its_prefix(small: JointConfig, awake: Awake, tmp_path: Path) -> None:
     model = awake(small, torch.float32)
     export_model(CheckpointSource(saved(model, tmp_path), small), tmp_path / "there", dtype="fp32")

@@ -9,7 +9,7 @@ from trivium.errors import CheckpointError, InputError
 from trivium.model.interop import export_model, import_model
 from trivium.model.presets import configure
 from trivium.pipelines.train.config import load_run
-from trivium.pipelines.train.prepare import build_model, prepare
+from trivium.pipelines.train.prepare import begins_from, build_model, prepare
 from trivium.pipelines.train.runner import train
 
 
@@ -46,6 +46,34 @@ def test_a_run_begins_from_imported_weights(built, trained, tmp_path):
     shutil.copytree(trained[0], tmp_path / "run")  # began from drawn weights
     with pytest.raises(CheckpointError, match="weights was absent, is '"):
         train(built / "run.yaml", tmp_path / "run", [given])
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_run_says_what_it_begins_from(both, built, tmp_path):
+    source = Drawn(ready(built).model)
+    export_model(source, tmp_path / "there", dtype="fp32")
+    import_model(tmp_path / "there", tmp_path / "back")
+    source.state["vision.pos_embed"] = torch.full_like(source.state["vision.pos_embed"], 2.0)
+    export_model(source, tmp_path / "eyes", dtype="fp32")
+    given = [f"weights={tmp_path / 'back'}", *([f"vision_init.path={tmp_path / 'eyes'}"] if both else [])]
+    prepared = ready(built, *given)
+    model = build_model(prepared)
+    lines = begins_from(prepared, model)
+    assert lines[0].startswith(f"weights: {len(source.state)} tensors from {tmp_path / 'back'} (digest ")
+    eyes = sum(name.startswith("vision.") for name in source.state)
+    ends = [f"vision_init: {eyes} tower tensors from {tmp_path / 'eyes'} (digest "] if both else []
+    assert [line.split("digest ")[0] + "digest " for line in lines[1:]] == ends
+    assert all(line.endswith(", over those of weights") for line in lines[1:])
+    assert bool((model.vision.pos_embed == 2.0).all()) == both
+    assert begins_from(ready(built), model) == []
+
+    def stop(line):
+        if line == lines[-1]:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(built / "run.yaml", tmp_path / "run", given, note=stop)
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()  # it was said before the first step
 
 
 def test_weights_of_another_model_are_refused(built, tmp_path):
