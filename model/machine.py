@@ -4,6 +4,8 @@ Data-sheet figures (NVIDIA): dense bf16 without sparsity. Achieved shares are th
 2.11, or the goals that the project's kernels are held to where nothing is said.
 """
 
+import math
+
 from trivium.data.config import Strict
 from trivium.errors import UsageError
 
@@ -15,6 +17,14 @@ class Gpu(Strict, frozen=True, kw_only=True):
     link: float  # bytes/s to a neighbour of the same node, one way
     network: float  # bytes/s a GPU to other nodes, one way
     node: int = 8  # GPUs that share links
+
+    def __post_init__(self) -> None:
+        for name in ("memory", "peak", "bandwidth", "link", "network"):
+            value = getattr(self, name)
+            if not 0 < value < math.inf:
+                raise ValueError(f"{name} is {value:g}; give a finite number above 0")
+        if self.node < 1:
+            raise ValueError(f"node is {self.node}; give 1 or more")
 
     def wire(self, ranks: int) -> float:
         """Bytes/s inside a group of so many neighbouring ranks."""
@@ -57,12 +67,12 @@ class Assumptions(Strict, frozen=True, kw_only=True):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name):g}; give a share from 0 up to 1")
         for name in ("imbalance", "logit_rows", "heads_at_once"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name):g}; give 1 or more")
+            if not 1 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} is {getattr(self, name):g}; give a finite number, 1 or more")
 
 
 def gpu(name: str) -> Gpu:
-    """Raises UsageError naming the machines that are known."""
-    if name not in GPUS:
+    """The machine of that name in any case. Raises UsageError naming those that are known."""
+    if name.lower() not in GPUS:
         raise UsageError(f"no GPU {name!r}; known: {', '.join(GPUS)}")
-    return GPUS[name]
+    return GPUS[name.lower()]

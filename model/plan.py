@@ -32,9 +32,10 @@ from trivium.model.machine import Assumptions, Gpu
 from trivium.model.memory import POLICIES, Storage
 from trivium.model.sizes import picture_flops
 
-__all__ = ["Ask", "Placed", "Plan", "Refused", "find", "fits_from", "place"]
+__all__ = ["Ask", "Placed", "Plan", "Refused", "batch_from", "find", "fits_below", "fits_from", "place"]
 
 LARGEST = 1 << 16  # GPUs that `fits_from` tries
+NO_ROW = "a step of so few tokens has no row for each data rank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Placed:
     stage: int  # of the fullest rank
     micro_batches: int
     memory: dict[str, float]
+    slowest: int  # the stage that `seconds` are of
     seconds: dict[str, float]
     tokens_per_second: float
     mfu: float
@@ -109,10 +111,35 @@ def fits_from(config: JointConfig, ask: Ask) -> int | None:
     """The smallest power of two of GPUs on which some layout fits (the batch grows to one row a replica if it must)."""
     model, gpus = Model.of(config), 1
     while gpus <= LARGEST:
-        tried = replace(ask, gpus=gpus, batch_tokens=max(ask.batch_tokens, gpus * ask.context))
-        if any(_weigh(model, layout, tried)[2] <= tried.room for layout in _layouts(model, tried) if _least(layout)):
+        if _fits(model, replace(ask, gpus=gpus, batch_tokens=max(ask.batch_tokens, gpus * ask.context))):
             return gpus
         gpus *= 2
+    return None
+
+
+def fits_below(config: JointConfig, ask: Ask) -> int | None:
+    """The largest power of two of GPUs, fewer than asked, on which some layout fits with the asked step."""
+    model, gpus = Model.of(config), 1 << (ask.gpus - 1).bit_length() >> 1
+    while gpus:
+        if gpus < ask.gpus and _fits(model, replace(ask, gpus=gpus)):
+            return gpus
+        gpus //= 2
+    return None
+
+
+def _fits(model: Model, ask: Ask) -> bool:
+    layouts = (one for one in _layouts(model, ask) if _least(one) and micro_batches(one, ask) >= 1)
+    return any(_weigh(model, layout, ask)[2] <= ask.room for layout in layouts)
+
+
+def batch_from(config: JointConfig, ask: Ask) -> int | None:
+    """The fewest tokens of a larger step with which some layout of the asked GPUs fits; None: no larger step helps."""
+    model = Model.of(config)
+    without = (one for one in _layouts(model, ask) if _least(one) and micro_batches(one, ask) < 1)
+    for layout in sorted(without, key=lambda one: one.data):
+        tokens = layout.data * layout.rows * ask.context
+        if _weigh(model, layout, replace(ask, batch_tokens=tokens))[2] <= ask.room:
+            return tokens
     return None
 
 
@@ -132,7 +159,7 @@ def _search(model: Model, ask: Ask) -> tuple[list[Placed], tuple[Refused, ...]]:
     nearest: dict[str, tuple[float, Layout]] = {}
     for layout in _layouts(model, ask):
         if micro_batches(layout, ask) < 1:
-            counts["a step of so few tokens has no row for each data rank"] += 1
+            counts[NO_ROW] += 1
             continue
         stage, memory, used = _weigh(model, layout, ask)
         if used <= ask.room:
@@ -193,7 +220,7 @@ def _divisors(number: int) -> list[int]:
 
 def place(model: Model, layout: Layout, ask: Ask, stage: int, memory: dict[str, float]) -> Placed:
     """Times a layout."""
-    seconds = _seconds(model, layout, ask)
+    slowest, seconds = _seconds(model, layout, ask)
     step = sum(seconds.values())
     rows = micro_batches(layout, ask) * layout.data * layout.rows
     tokens = rows * ask.context
@@ -201,7 +228,7 @@ def place(model: Model, layout: Layout, ask: Ask, stage: int, memory: dict[str, 
     flops = rows * sum(p.total for part, p in algorithmic(model.config, work).items() if part not in ELEMENTWISE)
     flops += _picture_flops(model, ask) * tokens
     mfu = flops / (step * ask.gpus * ask.gpu.peak)
-    return Placed(layout, stage, micro_batches(layout, ask), memory, seconds, tokens / step, mfu)
+    return Placed(layout, stage, micro_batches(layout, ask), memory, slowest, seconds, tokens / step, mfu)
 
 
 def _picture_flops(model: Model, ask: Ask) -> float:
@@ -211,12 +238,13 @@ def _picture_flops(model: Model, ask: Ask) -> float:
     return ask.assumed.pictures * 4 * picture_flops(model.config, 64, 64).training
 
 
-def _seconds(model: Model, layout: Layout, ask: Ask) -> dict[str, float]:
+def _seconds(model: Model, layout: Layout, ask: Ask) -> tuple[int, dict[str, float]]:
+    """(The slowest stage, the seconds of a step there by part.)"""
     gpu, assumed, backbone = ask.gpu, ask.assumed, model.config.backbone
     count, work = micro_batches(layout, ask), local_work(layout, ask.context)
     stages = [_stage_seconds(model, layout, ask, stage) for stage in range(layout.pipeline)]
-    slowest = max(stages, key=lambda parts: sum(parts.values()))
-    seconds = {part: count * value for part, value in slowest.items()}
+    slowest = max(range(layout.pipeline), key=lambda stage: sum(stages[stage].values()))
+    seconds = {part: count * value for part, value in stages[slowest].items()}
     busy = sum(seconds.values())
     seconds["bubble"] = busy * (layout.pipeline - 1) / (layout.virtual * count)
     tokens = count * layout.data * layout.rows * ask.context
@@ -234,7 +262,7 @@ def _seconds(model: Model, layout: Layout, ask: Ask) -> dict[str, float]:
         # Forwards and backwards, spread over the stages.
         moved = 2 * count * rows * row / layout.pipeline / (assumed.wire * gpu.wire(layout.peers * 2))
         seconds["pipeline"] = (1 - assumed.other_overlap) * moved
-    return {part: value for part, value in seconds.items() if value}
+    return slowest, {part: value for part, value in seconds.items() if value}
 
 
 def _stage_seconds(model: Model, layout: Layout, ask: Ask, stage: int) -> dict[str, float]:

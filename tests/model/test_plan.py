@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from trivium.cli import app
 from trivium.commands.plan_view import plan_view
-from trivium.errors import ConfigError, UsageError
+from trivium.errors import UsageError
 from trivium.model.flops import ELEMENTWISE, Work, algorithmic
 from trivium.model.layout import (
     MASTER,
@@ -167,7 +167,7 @@ def test_the_command_shows_layouts_and_takes_assumptions(tmp_path):
     assert "memory of the fullest rank, of 18.4 GB" in shown.stdout
     assert "matmul 0.5" in shown.stdout
     narrow = Console(width=80, file=StringIO())
-    narrow.print(plan_view("small", "h200", find(preset("small"), Ask(8, gpu("h200"))), None))
+    narrow.print(plan_view("small", "h200", find(preset("small"), Ask(8, gpu("h200")))))
     assert "…" not in narrow.file.getvalue()
     facts = json.loads(CliRunner().invoke(app, [*given, "--json"]).stdout)
     assert facts["ask"]["assumed"]["pictures"] == 0.0
@@ -175,9 +175,52 @@ def test_the_command_shows_layouts_and_takes_assumptions(tmp_path):
     run = tmp_path / "run.yaml"
     run.write_text("model: {preset: nano, backbone: {layers: 9}}\n")
     assert json.loads(CliRunner().invoke(app, ["plan", str(run), "--gpus", "1", "--json"]).stdout)["fitting"] > 0
-    for wrong, error in (
-        (["--gpu", "tpu"], UsageError),
-        (["--assume", "assumed.matmul=2.0"], ConfigError),
-        (["--assume", "assumed.matmull=0.5"], ConfigError),
-    ):
-        assert isinstance(CliRunner().invoke(app, ["plan", "nano", "--gpus", "1", *wrong]).exception, error)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("--gpu tpu", "no GPU 'tpu'; known: a100"),
+        ("--assume gpu.peak=0", "--assume gpu.peak=0: gpu: peak is 0; give a finite number above 0"),
+        ("--assume gpu.memory=-1", "memory is -1; give"),
+        ("--assume gpu.link=.nan", "link is nan; give"),
+        ("--assume gpu.network=.inf", "network is inf; give"),
+        ("--assume gpu.node=0", "node is 0; give 1 or more"),
+        ("--assume assumed.matmul=2.0", "matmul is 2; give a share"),
+        ("--assume assumed.imbalance=.inf", "imbalance is inf; give"),
+        ("--assume assumed.matmull=0.5", "did you mean 'matmul'?"),
+        ("--assume foo=1", "--assume foo=1: expected gpu.KEY=VALUE or assumed.KEY=VALUE, such as --assume assumed."),
+        ("--assume gpu.peak", "--assume gpu.peak: expected"),
+        ("--batch-tokens 100", "--batch-tokens 100 is less than one row of 8,192 tokens; give at least 8192"),
+    ],
+)
+def test_wrong_values_are_refused_in_one_line_that_names_the_option(wrong, words):
+    error = CliRunner().invoke(app, ["plan", "nano", "--gpus", "1", *wrong.split()]).exception
+    assert isinstance(error, UsageError)
+    assert error.exit_code == 2
+    assert words in str(error)
+    assert "\n" not in str(error)
+    assert "--set" not in str(error)
+
+
+def test_tokens_are_read_with_units_and_gpus_in_any_case():
+    asked = ["plan", "nano", "--gpus", "1", "--gpu", "H200", "--context", "64K", "--batch-tokens", "1m", "--best", "1"]
+    ask = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)["ask"]
+    assert (ask["context"], ask["batch_tokens"]) == (1 << 16, 1 << 20)
+    assert "time of a step on the slowest stage" in " ".join(CliRunner().invoke(app, asked).stdout.split())
+    for wrong in ("0", "-5", "1.5M", "64G", "many"):
+        run = CliRunner().invoke(app, ["plan", "nano", "--gpus", "1", "--context", wrong])
+        assert run.exit_code == 2
+        assert "no number of tokens" in run.output
+
+
+def test_too_few_tokens_a_step_are_blamed_and_the_named_step_fits():
+    asked = ["plan", "nano", "--gpus", "64", "--best", "1", "--batch-tokens"]
+    run = CliRunner().invoke(app, [*asked, "8K"])
+    assert run.exit_code == 1
+    shown = " ".join(run.stdout.split())
+    assert "a step of 8,192 tokens has no row of 8,192 for each data rank. Raise --batch-tokens to at least" in shown
+    assert "fewer GPUs, such as --gpus 4." in shown  # a pipeline of four stages, one data rank
+    enough = int(shown.split("to at least ")[1].split(",")[0])
+    assert CliRunner().invoke(app, [*asked, str(enough)]).exit_code == 0
+    assert CliRunner().invoke(app, [*asked, str(enough - 1)]).exit_code == 1

@@ -1,5 +1,6 @@
 """`trivium plan`: a run on N GPUs, on paper."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,11 +10,38 @@ if TYPE_CHECKING:
     from trivium.model.joint import JointConfig
     from trivium.model.machine import Assumptions, Gpu
 
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
+
+
+def _tokens(given: str) -> int:
+    """A count of tokens such as 8192, 64K or 1M. Raises typer.BadParameter."""
+    found = re.fullmatch(r"([0-9]{1,12})([km]?)", str(given).strip().lower())
+    if found is None or not int(found[1]):
+        raise typer.BadParameter(f"{given!r} is no number of tokens; give 1 or more, such as 8192, 64K or 1M")
+    return int(found[1]) * _UNITS[found[2]]
+
+
 Model = Annotated[str, typer.Argument(help="A preset, or a run's or model's YAML file.", metavar="PRESET_OR_YAML")]
 Gpus = Annotated[int, typer.Option("--gpus", min=1, help="How many.")]
 Kind = Annotated[str, typer.Option("--gpu", help="a100, h100, h200, b200 or gb200.")]
-Context = Annotated[int, typer.Option("--context", min=1, help="Tokens of a row, such as 8192, 65536 or 1048576.")]
-Batch = Annotated[int, typer.Option("--batch-tokens", min=1, help="Tokens of a step over all GPUs.")]
+Context = Annotated[
+    int,
+    typer.Option(
+        "--context",
+        parser=_tokens,
+        metavar="TOKENS",
+        help="Tokens of a row, such as 8192, 64K or 1M (K = 1024, M = 1024²).",
+    ),
+]
+Batch = Annotated[
+    int,
+    typer.Option(
+        "--batch-tokens",
+        parser=_tokens,
+        metavar="TOKENS",
+        help="Tokens of a step over all GPUs, such as 4M or 32M (M = 1024²).",
+    ),
+]
 Best = Annotated[int, typer.Option("--best", min=1, help="Layouts to show.")]
 RowBytes = Annotated[float, typer.Option("--row-bytes", min=0.5, help="Bytes of a kept number: 2 bf16, 1 fp8.")]
 Set = Annotated[
@@ -49,21 +77,30 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Lays a run out on N GPUs: parallel sizes, memory of the fullest rank, time of a step; exit 1: none fits."""
+    from trivium.commands.plan_view import Way, plan_view
     from trivium.console import emit_json, out
+    from trivium.errors import UsageError
     from trivium.model.memory import Storage
-    from trivium.model.plan import Ask, find, fits_from
+    from trivium.model.plan import Ask, batch_from, find, fits_below, fits_from
 
+    if batch_tokens < context:
+        raise UsageError(
+            f"--batch-tokens {batch_tokens} is less than one row of {context:,} tokens; "
+            f"give at least {context}, or shorter rows by --context"
+        )
+    kind = kind.lower()
     gpu, assumed = _basis(kind, assumptions, assume or [])
     config = _model(model, changes or [])
     ask = Ask(gpus, gpu, context, batch_tokens, assumed, Storage(row=row_bytes))
     found = find(config, ask, best)
-    enough = None if found.best else fits_from(config, ask)
+    way = Way(None, None, None)
+    if not found.best:
+        way = Way(fits_from(config, ask), fits_below(config, ask), batch_from(config, ask))
     if as_json:
-        emit_json({"model": model, "gpu_name": kind, **_facts(found), "fits_from_gpus": enough})
+        enough = {"fits_from_gpus": way.gpus, "fits_from_batch_tokens": way.batch_tokens}
+        emit_json({"model": model, "gpu_name": kind, **_facts(found), **enough})
     else:
-        from trivium.commands.plan_view import plan_view
-
-        out.print(plan_view(model, kind, found, enough))
+        out.print(plan_view(model, kind, found, way))
     if not found.best:
         raise typer.Exit(1)
 
@@ -74,6 +111,7 @@ def _facts(found: Any) -> dict[str, Any]:
             "layout": one.layout,
             "fullest_stage": one.stage,
             "micro_batches": one.micro_batches,
+            "slowest_stage": one.slowest,
             "memory": one.memory,
             "used": one.used,
             "seconds": one.seconds,
@@ -95,8 +133,9 @@ def _facts(found: Any) -> dict[str, Any]:
 
 def _basis(kind: str, file: Path | None, changes: list[str]) -> "tuple[Gpu, Assumptions]":
     """Machine and assumptions: the defaults, then the file's, then single ones. Raises UsageError and ConfigError."""
-    from trivium.data.config import Strict, dump_yaml, from_mapping, parse_yaml, to_mapping
+    from trivium.data.config import Strict, from_mapping, to_mapping
     from trivium.data.yaml_text import read_yaml
+    from trivium.errors import ConfigError
     from trivium.model import machine
 
     class Basis(Strict):
@@ -106,10 +145,21 @@ def _basis(kind: str, file: Path | None, changes: list[str]) -> "tuple[Gpu, Assu
     basis = Basis(gpu=machine.gpu(kind), assumed=machine.Assumptions())
     if file is not None:
         raw, _ = read_yaml(_text(file), str(file))
-        plain = to_mapping(basis)
-        merged = {**plain, **{key: {**plain.get(key, {}), **(part or {})} for key, part in (raw or {}).items()}}
+        plain, given = to_mapping(basis), {} if raw is None else raw
+        if not isinstance(given, dict) or not all(isinstance(part, dict | None) for part in given.values()):
+            raise ConfigError(f"{file}: expected sections gpu and assumed, such as `gpu: {{memory: 96.0e9}}`")
+        merged = {**plain, **{key: {**plain.get(key, {}), **(part or {})} for key, part in given.items()}}
         basis = from_mapping(merged, Basis, name=str(file))
-    basis = parse_yaml(dump_yaml(basis), Basis, name="--assume", overrides=changes)
+    for change in changes:
+        key, sign, text = change.partition("=")
+        section, _, name = key.partition(".")
+        if not sign or not name or section not in Basis.__struct_fields__:
+            raise ConfigError(
+                f"--assume {change}: expected gpu.KEY=VALUE or assumed.KEY=VALUE, such as --assume assumed.matmul=0.6"
+            )
+        plain = to_mapping(basis)
+        plain[section][name], _ = read_yaml(text, f"--assume {key}")
+        basis = from_mapping(plain, Basis, name=f"--assume {change}")
     return basis.gpu, basis.assumed
 
 

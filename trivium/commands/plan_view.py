@@ -1,6 +1,7 @@
 """What `trivium plan` shows people: the layouts side by side, what stands behind them, why the rest fell."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from trivium.console import counted
 from trivium.console import size as readable
+from trivium.model.plan import NO_ROW
 
 if TYPE_CHECKING:
     from trivium.model.layout import Layout
@@ -19,15 +21,24 @@ if TYPE_CHECKING:
 _POLICY = {"keep": "all kept", "attn_res": "AttnRes again", "layers": "layers again"}
 
 
-def plan_view(model: str, gpu: str, plan: "Plan", enough: int | None) -> Stack:
-    """Layouts with memory and time by part, refusals, assumptions."""
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What would fit where nothing does; None: nothing of the kind."""
+
+    gpus: int | None  # a step may grow to a row a replica
+    fewer: int | None  # GPUs, with the asked tokens a step
+    batch_tokens: int | None  # of the asked GPUs
+
+
+def plan_view(model: str, gpu: str, plan: "Plan", way: "Way | None" = None) -> Stack:
+    """Layouts with memory and time by part, refusals, assumptions; `way`: what would fit, where nothing does."""
     ask = plan.ask
     what = f"{model} on {ask.gpus:,} × {gpu}, rows of {ask.context:,} tokens, {ask.batch_tokens:,} tokens a step"
     shown: list[RenderableType] = [Text(what, style="bold")]
     if plan.best:
         shown += [_sizes(plan), _memory(plan), _time(plan)]
-    else:
-        shown.append(_nothing(plan, enough))
+    elif way is not None:
+        shown.append(_nothing(plan, way))
     if plan.refused:
         shown.append(_refused(plan))
     return Stack(*shown, _assumed(plan))
@@ -73,9 +84,11 @@ def _memory(plan: "Plan") -> Table:
 
 
 def _time(plan: "Plan") -> Table:
-    table = _table("time of a step, what overlaps left out", len(plan.best))
+    table = _table("time of a step on the slowest stage, what overlaps left out", len(plan.best))
     for part in _parts([one.seconds for one in plan.best]):
         table.add_row(part, *(_share(one, part) for one in plan.best))
+    table.add_section()
+    table.add_row("on stage", *(str(one.slowest) for one in plan.best))
     return table
 
 
@@ -89,13 +102,24 @@ def _parts(columns: Sequence[dict[str, float]]) -> list[str]:
     return sorted(parts, key=lambda part: -parts[part])
 
 
-def _nothing(plan: "Plan", enough: int | None) -> Text:
+def _nothing(plan: "Plan", way: "Way") -> Text:
+    if way.batch_tokens is not None:
+        return _too_few_tokens(plan, way.batch_tokens, way.fewer)
     least = -(-plan.state_bytes // plan.ask.room)
     text = f"No layout fits. Weights, gradients and optimizer state alone are {readable(plan.state_bytes)}: at least "
     text += counted(int(least), "GPU") + " of this kind with whole gradients. "
-    if enough is None:
+    if way.gpus is None:
         return Text(text + "No number of GPUs up to 65,536 is enough; give shorter rows or GPUs with more memory.")
-    return Text(text + f"The smallest power of two on which a layout fits: --gpus {enough}.")
+    return Text(text + f"The smallest power of two on which a layout fits: --gpus {way.gpus}.")
+
+
+def _too_few_tokens(plan: "Plan", enough: int, fewer: int | None) -> Text:
+    ask = plan.ask
+    without = sum(row.layouts for row in plan.refused if row.reason == NO_ROW)
+    text = f"No layout fits. {without:,} of {counted(sum(row.layouts for row in plan.refused), 'layout')} were thrown "
+    text += f"out since a step of {ask.batch_tokens:,} tokens has no row of {ask.context:,} for each data rank. "
+    text += f"Raise --batch-tokens to at least {enough}"
+    return Text(text + (f", or take fewer GPUs, such as --gpus {fewer}." if fewer else "."))
 
 
 def _refused(plan: "Plan") -> Table:
