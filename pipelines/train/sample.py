@@ -7,6 +7,7 @@ B documents, V vocabulary.
 """
 
 import codecs
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor
 
 from trivium.data.config import from_mapping
-from trivium.data.patches import PictureRules, fit
+from trivium.data.patches import CELL, MERGE, PictureRules, fit
 from trivium.data.records import Image
 from trivium.data.tokenizers import Tokenizer
 from trivium.data.tokenizers.layout import image_block
@@ -33,15 +34,17 @@ from trivium.vision.pixels import Reply
 from trivium.vision.preprocess import normalise
 
 SMALL = 50_000_000  # parameters
+SVG_HEAD = 4096  # bytes in which an SVG file names itself
 PICTURE_SECONDS = 60  # of processor time, for one picture
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a document begins with: pictures (their files' bytes), then text."""
+    """What a document begins with: pictures (their files' bytes), then text. `names` are the pictures' in errors."""
 
     prompt: str = ""
     pictures: Sequence[bytes] = ()
+    names: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,11 @@ class Drawn:
     ended: bool  # the model closed the document itself
     seconds: float
     stopped: bool = False  # a text to stop at came
+
+    @property
+    def reason(self) -> str:
+        """Why it ended: the model closed the document (`end`), a text to stop at came, or there were enough tokens."""
+        return "end" if self.ended else "stop" if self.stopped else "max_tokens"
 
     @property
     def tokens_per_second(self) -> float:
@@ -104,6 +112,7 @@ class Writer:
     tokenizer: Tokenizer
     rules: PictureRules
     step: int
+    context: int | None = None  # tokens of the longest rows that the model was trained with
     decoders: Decoders = field(init=False)
 
     def __post_init__(self) -> None:
@@ -118,7 +127,20 @@ class Writer:
         if sum(parameter.numel() for parameter in self.model.parameters()) < SMALL:
             torch.set_num_threads(1)
 
-    def write(self, opening: Opening, sampling: Sampling, say: Callable[[str], None] | None = None) -> Drawn:
+    def refuse_longer(self, sample: Sample) -> None:
+        """Raises UsageError for an opening of more tokens than the model has met in one row."""
+        tokens, pads = len(sample.tokens), sum(len(patches) for patches in sample.patches) // MERGE**2
+        if self.context is None or tokens <= self.context:
+            return
+        room = (self.context - (tokens - pads)) // max(1, len(sample.patches))
+        side = math.isqrt(max(room, 0)) * CELL
+        cure = f"scale each picture down to {side} × {side} pixels or fewer" if pads and side else "shorten the prompt"
+        raise UsageError(
+            f"the prompt has {tokens:,} tokens ({pads:,} of them for pictures), and the longest context that the run's "
+            f"schedule trains with is {self.context:,}; {cure}"
+        )
+
+    def write(self, opening: Opening | Sample, sampling: Sampling, say: Callable[[str], None] | None = None) -> Drawn:
         """Goes on after [BOS], the pictures and the prompt; `say` hears the text as it comes.
 
         Raises UsageError, and InputError for a picture that can't be decoded.
@@ -126,13 +148,16 @@ class Writer:
         return self.write_together([opening], [sampling], say)[0]
 
     def write_together(
-        self, openings: Sequence[Opening], samplings: Sequence[Sampling], say: Callable[[str], None] | None = None
+        self,
+        openings: Sequence[Opening | Sample],
+        samplings: Sequence[Sampling],
+        say: Callable[[str], None] | None = None,
     ) -> list[Drawn]:
         """Goes on after each opening, all in the same steps; each document draws from its seed as if alone.
 
         `say` hears the first document's text. Raises UsageError, InputError.
         """
-        samples = [self._opening(opening) for opening in openings]
+        samples = [self.read(opening) if isinstance(opening, Opening) else opening for opening in openings]
         device = self.model.backbone.head.weight.device
         generation = Generation(
             self.model,
@@ -160,13 +185,15 @@ class Writer:
             for one, sample, count, end in zip(words, samples, written, ended, strict=True)
         ]
 
-    def _opening(self, opening: Opening) -> Sample:
+    def read(self, opening: Opening) -> Sample:
+        """[BOS], the pictures as the corpora's rules resize them, and the prompt. Raises UsageError, InputError."""
         ids = [self.tokenizer.bos]
         grids, patches = [], []
         if opening.pictures and self.model.config.vision is None:
             raise UsageError("this model has no vision tower; leave --image out")
         for number, payload in enumerate(opening.pictures):
-            seen = self._seen(payload, f"picture {number + 1} of {len(opening.pictures)}")
+            place = f"picture {number + 1} of {len(opening.pictures)}"
+            seen = self._seen(payload, opening.names[number] if opening.names else place)
             image = Image(media=f"i{number}.png", width=seen.width, height=seen.height, mime="")
             ids += image_block(image, fit(seen.width, seen.height, self.rules), self.tokenizer)
             grids.append((1, seen.rows, seen.columns))
@@ -178,6 +205,8 @@ class Writer:
         try:
             return self.decoders.picture(payload)
         except InputError as error:
+            if b"<svg" in payload[:SVG_HEAD]:
+                raise InputError(f"{name}: an SVG; render it first: resvg {name} picture.png") from None
             raise InputError(f"{name}: {error}") from None
 
     def _allowed(self, vocabulary: int) -> Tensor:
@@ -217,7 +246,8 @@ def load_writer(path: Path, *, tokenizer: Path | None = None, device: str = "cpu
     except RuntimeError as error:
         raise CheckpointError(f"{found.folder}: its tensors are not this model's ({error})") from None
     rules = from_mapping(found.manifest.identity["pictures"], PictureRules, name=str(found.folder))
-    return Writer(model.to(device).eval(), engine, rules, found.step)
+    context = max(stage["context"] for stage in found.manifest.identity["schedule"]["stages"])
+    return Writer(model.to(device).eval(), engine, rules, found.step, context)
 
 
 def _find(path: Path) -> tuple[Checkpoint, Path]:
@@ -248,13 +278,18 @@ def _newest(store: CheckpointStore) -> Checkpoint | None:
     return None
 
 
-def facts(drawn: Drawn, sampling: Sampling) -> dict[str, Any]:
+def facts(drawn: Drawn, sampling: Sampling, prompt: str) -> dict[str, Any]:
     """What `--json` prints of one sample."""
     return {
+        "prompt": prompt,
         "text": drawn.text,
         "seed": sampling.seed,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": sampling.top_k,
         "prompt_tokens": drawn.prompt_tokens,
         "tokens": drawn.tokens,
+        "reason": drawn.reason,
         "ended": drawn.ended,
         "stopped": drawn.stopped,
         "seconds": drawn.seconds,

@@ -81,6 +81,48 @@ def test_files_are_compared_like_presets(tmp_path):
     assert "is no preset (nano, tiny, small, base, k3, k2-nano" in str(wrong.exception)
 
 
+def test_describe_takes_what_diff_takes(tmp_path):
+    (tmp_path / "config.yaml").write_text(
+        "version: 1\nschedule: s.yaml\ncorpora: c\nmodel: {preset: nano, backbone: {layers: 7}}\n"
+        "resolved: {model: {backbone: {layers: 9}}}\n"
+    )
+    (tmp_path / "model.yaml").write_text("preset: nano\nbackbone: {layers: 9}\n")
+    expected = measure(preset("nano")).parameters.total
+    totals = []
+    for arguments in (
+        ["nano", "--set", "backbone.layers=9"],
+        ["nano", "--set", "model.backbone.layers=9"],
+        [str(tmp_path / "model.yaml")],
+        [str(tmp_path)],
+    ):
+        described = CliRunner().invoke(app, ["model", "describe", *arguments, "--json"])
+        totals.append(json.loads(described.stdout)["parameters"]["total"])
+    assert len(set(totals)) == 1
+    assert totals[0] > expected
+    assert "no such key" in str(
+        CliRunner().invoke(app, ["model", "describe", "nano", "--set", "optimizer.x=1"]).exception
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "said"),
+    [
+        ("empty/none.txt", b"", "is a folder without config.yaml, so it holds no run and no model; give"),
+        ("recipe.yaml", b"version: 1\ncorpus: web\n", "is YAML without a model; give"),
+        ("notes.yaml", b"- one\n", "is YAML without a model; give"),
+        ("notes.md", b"a: b: c\n", "holds no model; give"),
+        ("picture.png", b"\x89PNG\xff", "is no text"),
+    ],
+)
+@pytest.mark.parametrize("command", [["describe"], ["diff", "nano"]])
+def test_a_path_without_a_model_is_said_to_have_none(tmp_path, command, name, payload, said):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(payload)
+    given = path.parent if name.startswith("empty") else path
+    assert said in str(CliRunner().invoke(app, ["model", *command, str(given)]).exception)
+
+
 def test_a_section_that_one_side_lacks_is_one_difference():
     found = differences(to_mapping(preset("nano")), {**to_mapping(preset("nano")), "vision": None})
     assert [(one.mechanism, one.key, one.b) for one in found] == [("tower", "vision", None)]

@@ -87,7 +87,7 @@ def test_the_optimizer_listing_has_one_row_a_name_and_holds_every_parameter():
     run = ["model", "describe", "nano", "--set", "backbone.layers=9", "--optimizer"]
     shown = CliRunner().invoke(app, run).stdout
     groups = json.loads(CliRunner().invoke(app, [*run, "--json"]).stdout)["optimizer"]
-    assert sum(int(count) for count in re.findall(r"\((\d+) parameters\)", shown)) == len(groups)
+    assert sum(int(count) for count in re.findall(r"\((\d+) tensors\)", shown)) == len(groups)
     rows = re.findall(r"^ ?((?:backbone|vision|projector)\S*) +(\d+) ", shown, flags=re.MULTILINE)
     assert sum(int(count) for _, count in rows) == len(groups)
     assert len(set(rows)) == len(rows) < len(groups) / 2

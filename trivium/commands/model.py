@@ -1,4 +1,4 @@
-"""`trivium model describe`: what a preset is made of, counted without allocating it."""
+"""`trivium model describe`: what a model is made of, counted without allocating it."""
 
 from typing import Annotated
 
@@ -6,7 +6,14 @@ import typer
 
 from trivium.commands import model_diff, model_files
 
-Name = Annotated[str, typer.Argument(help="nano, tiny, small, base, k3, or k2-nano … k2-base, k2.", metavar="PRESET")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="A preset (nano, tiny, small, base, k3, or k2-nano … k2-base, k2), a run's or model's YAML file, or a run "
+        "folder.",
+        metavar="MODEL",
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A change, such as backbone.layers=9; repeatable."),
@@ -24,24 +31,32 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="model")
 
 
-def describe(preset: Name, changes: Set = None, optimizer: Optimizer = False, as_json: AsJson = False) -> None:
+def describe(model: Name, changes: Set = None, optimizer: Optimizer = False, as_json: AsJson = False) -> None:
     """Counts parameters by part and by layer, FLOPs a token, and memory; nothing is allocated."""
+    from rich.markup import escape
+
     from trivium.commands.model_view import optimizer_view, sizes_view
     from trivium.console import emit_json, out
     from trivium.data.config import to_mapping
     from trivium.model.optim import describe_groups
-    from trivium.model.presets import configure
+    from trivium.model.presets import PRESETS
     from trivium.model.sizes import measure
 
-    config = configure({"preset": preset}, name="--set", overrides=changes or ())
+    config, _ = model_diff.resolve(model, changes or (), sections=())
     sizes = measure(config)
     groups = describe_groups(config.build(device="meta").named_parameters(), config) if optimizer else None
     if as_json:
-        facts = {"preset": preset, "config": to_mapping(config), "conventions": _CONVENTIONS}
+        facts = {
+            "model": model,
+            "preset": model if model in PRESETS else None,
+            "config": to_mapping(config),
+            "conventions": _CONVENTIONS,
+        }
         facts |= {name: getattr(sizes, name) for name in ("parameters", "layers", "flops", "pictures", "memory")}
         emit_json(facts if groups is None else {**facts, "optimizer": groups})
         return
-    out.print(sizes_view(preset, sizes) if groups is None else optimizer_view(preset, groups))
+    shown = escape(model)
+    out.print(sizes_view(shown, sizes) if groups is None else optimizer_view(shown, groups))
     if groups is None:
         for name, text in _CONVENTIONS.items():
             out.print(f"{name}: {text}", highlight=False)

@@ -1,5 +1,6 @@
 """`trivium model diff`: what two configurations differ in, mechanism by mechanism, and what each of them weighs."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -49,7 +50,7 @@ def diff(a: Side, b: Side, changes: Set = None, within: Within = None, as_json: 
     from trivium.model.mechanisms import differences
     from trivium.model.sizes import measure
 
-    (first, left), (second, right) = _resolve(a, []), _resolve(b, changes or [])
+    (first, left), (second, right) = resolve(a, []), resolve(b, changes or [])
     found = differences(left, right)
     quantities = _quantities(*(measure(config, (CONTEXT,)) for config in (first, second)))
     far = [one for one in quantities[:2] if within is not None and abs(one.percent or 0.0) > within]
@@ -68,15 +69,19 @@ def diff(a: Side, b: Side, changes: Set = None, within: Within = None, as_json: 
         raise typer.Exit(1)
 
 
-def _resolve(given: str, changes: list[str]) -> "tuple[JointConfig, dict[str, Any]]":
-    """The model, and all that is compared of it. Raises UsageError, InputError or ConfigError."""
+def resolve(
+    given: str, changes: Sequence[str], sections: Sequence[str] = ("optimizer", "vision_init")
+) -> "tuple[JointConfig, dict[str, Any]]":
+    """The model, and all that is compared of it. A change is to the model (`model.` may stand before its key) or to
+    one of `sections`. Raises UsageError, InputError or ConfigError.
+    """
     from trivium.data.config import dump_yaml, parse_yaml, to_mapping
 
     model, optimizer, vision_init = _named(given)
     whole = _struct()
     text = dump_yaml(whole(model=model, optimizer=optimizer, vision_init=vision_init))
-    sections = ("model.", "optimizer.", "optimizer=", "vision_init.", "vision_init=")
-    overrides = [change if change.startswith(sections) else f"model.{change}" for change in changes]
+    whole_keys = ("model.", *(f"{section}{after}" for section in sections for after in ".="))
+    overrides = [change if change.startswith(whole_keys) else f"model.{change}" for change in changes]
     side = parse_yaml(text, whole, name=given, overrides=overrides)
     plain = to_mapping(side)
     return side.model, {**plain.pop("model"), **plain}
@@ -100,7 +105,7 @@ def _named(given: str) -> tuple[Any, Any, Any]:
     """Model, optimizer and vision initialisation of a preset, a run, a run folder or a model section."""
     from trivium.data.config import load_yaml
     from trivium.data.yaml_text import read_yaml
-    from trivium.errors import UsageError
+    from trivium.errors import ConfigError, UsageError
     from trivium.model.presets import PRESETS, configure, optimizer, preset
     from trivium.pipelines.train.config import Kept, load_run
     from trivium.pipelines.train.folder import CONFIG
@@ -108,13 +113,20 @@ def _named(given: str) -> tuple[Any, Any, Any]:
     path = Path(given)
     if given in PRESETS:
         return preset(given), optimizer(given), None
+    cure = "give a preset's name, a run's or model's YAML file, or a run folder"
+    if path.is_dir() and not (path / CONFIG).is_file():
+        raise UsageError(f"{given} is a folder without {CONFIG}, so it holds no run and no model; {cure}")
     path = path / CONFIG if path.is_dir() else path
     if not path.is_file():
-        raise UsageError(
-            f"{given!r} is no preset ({', '.join(PRESETS)}) and no file; give one of these, or a YAML file"
-        )
-    raw, _ = read_yaml(path.read_text(encoding="utf-8-sig"), str(path))
-    if isinstance(raw, dict) and "version" not in raw:
+        raise UsageError(f"{given!r} is no preset ({', '.join(PRESETS)}) and no file; {cure}")
+    try:
+        raw, _ = read_yaml(path.read_text(encoding="utf-8-sig"), str(path))
+    except (ConfigError, UnicodeDecodeError) as error:
+        what = error if isinstance(error, ConfigError) else f"{path} is no text"
+        raise UsageError(f"{what}. {given} holds no model; {cure}") from None
+    if not isinstance(raw, dict) or ("version" in raw and "model" not in raw):
+        raise UsageError(f"{path} is YAML without a model; {cure}")
+    if "version" not in raw:
         return configure(raw, name=str(path)), optimizer(str(raw.get("preset"))), None
     run = load_run(path)
     choice = dict(run.model)

@@ -127,7 +127,7 @@ def optimizer_view(preset: str, groups: "Sequence[Group]") -> Stack:
         rows[key] = rows.get(key, 0) + 1
     tables = []
     for rule in sorted(rules, key=lambda rule: (not rule.startswith("muon"), rule)):
-        title = f"{preset}: {rule} ({sum(rules[rule].values())} parameters)"
+        title = f"{preset}: {rule} ({sum(rules[rule].values())} tensors)"
         table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
         table.add_column("parameter (* is a layer or block)", overflow="fold", min_width=46)
         table.add_column("count", justify="right")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trivium.pipelines.train.sample import Drawn, Opening, Writer
 
 TOGETHER = 8  # samples written in the same steps
+LARGE = 4096  # patches; from here on the wait before the first token is worth a word
 
 
 class Device(StrEnum):
@@ -74,7 +75,7 @@ def sample(
         tokens=max_tokens, temperature=temperature, top_p=top_p, top_k=top_k, seed=seed, stop=tuple(stop or ())
     )
     given = _read_text(prompt_file) if prompt_file is not None else prompt
-    opening = Opening(given or "", [_read(one) for one in image or ()])
+    opening = Opening(given or "", [_read(one) for one in image or ()], [str(one) for one in image or ()])
     with closing(load_writer(source, tokenizer=tokenizer, device=device)) as writer:
         writer.settle_threads()
         if held_out is not None:
@@ -91,22 +92,30 @@ def _write(writer: "Writer", opening: "Opening", sampling: "Sampling", count: in
     """Samples of one opening: one alone is shown as it comes, more of them when they are whole."""
     from dataclasses import replace
 
-    from trivium.console import emit_json, say
+    from trivium.console import emit_json, note, say
+    from trivium.data.patches import MERGE
     from trivium.pipelines.train.sample import facts
 
+    read = writer.read(opening)
+    writer.refuse_longer(read)
+    for name, patches in zip(opening.names, read.patches, strict=True):
+        if len(patches) >= LARGE:
+            note(f"{name}: {len(patches):,} patches, {len(patches) // MERGE**2:,} tokens to read before the first word")
+    if count > 1 and (sampling.temperature == 0 or sampling.top_k == 1):
+        note(f"the likeliest token each time: all {count} samples are the same; leave --count out, or draw from more")
     samplings = [replace(sampling, seed=sampling.seed + number) for number in range(count)]
     drawn: list[Drawn] = []
     for first in range(0, count, TOGETHER):
         batch = samplings[first : first + TOGETHER]
         if count == 1 and not as_json:
             say(opening.prompt, raw=raw, end="")
-            drawn.append(writer.write(opening, sampling, lambda new: say(new, raw=raw, end="")))
+            drawn.append(writer.write(read, sampling, lambda new: say(new, raw=raw, end="")))
             say("")
         else:
-            drawn += writer.write_together([opening] * len(batch), batch)
+            drawn += writer.write_together([read] * len(batch), batch)
     if as_json:
         both = zip(drawn, samplings, strict=True)
-        emit_json({"step": writer.step, "samples": [facts(one, its) for one, its in both]})
+        emit_json({"step": writer.step, "samples": [facts(one, its, opening.prompt) for one, its in both]})
         return
     if count > 1:
         for one, its in zip(drawn, samplings, strict=True):
@@ -120,10 +129,8 @@ def _tell(step: int, drawn: Sequence["Drawn"], sampling: "Sampling") -> None:
 
     tokens = sum(one.tokens for one in drawn)
     seconds = sum(one.seconds for one in drawn[::TOGETHER])
-    ends = {"the document ended": 0, "stopped at --stop": 0, "stopped at --max-tokens": 0}
-    for one in drawn:
-        how = "the document ended" if one.ended else f"stopped at {'--stop' if one.stopped else '--max-tokens'}"
-        ends[how] += 1
+    words = {"end": "the document ended", "stop": "stopped at --stop", "max_tokens": "stopped at --max-tokens"}
+    ends = {how: sum(one.reason == reason for one in drawn) for reason, how in words.items()}
     how = ", ".join(how if len(drawn) == 1 else f"{count} × {how}" for how, count in ends.items() if count)
     rate = f"{tokens / seconds:.0f} tok/s" if seconds else "at once"
     note(f"step {step}: {counted(tokens, 'token')}, {rate}, temperature {sampling.temperature:g}, {how}")

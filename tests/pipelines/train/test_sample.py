@@ -1,5 +1,6 @@
 import io
 import json
+import re
 import shutil
 
 import numpy as np
@@ -17,7 +18,7 @@ from trivium.data.tokenizers import tokenize_document
 from trivium.errors import CheckpointError, InputError, UsageError
 from trivium.model.batch import Sample, collate
 from trivium.model.sampling import Sampling, pick
-from trivium.pipelines.train.checkpoint import CheckpointStore
+from trivium.pipelines.train.checkpoint import CheckpointStore, verify
 from trivium.pipelines.train.sample import Opening, Words, load_writer
 from trivium.vision.preprocess import normalise
 
@@ -56,7 +57,7 @@ def test_a_picture_opens_the_document_as_the_corpus_does(writer, prepared, pictu
     assert isinstance(segments[0], ImageSegment)
     assert isinstance(segments[1], Text)
     laid = tokenize_document(document, writer.tokenizer, writer.rules)
-    opening = writer._opening(Opening(segments[1].text, [picture]))
+    opening = writer.read(Opening(segments[1].text, [picture]))
     assert opening.tokens.tolist() == (laid.tokens[:-1] & 0x7FFFFFFF).tolist()  # all but [EOS]
     assert torch.equal(opening.patches[0], normalise(prepared.assembler().pictures("icons", 0).patches[0]))
 
@@ -66,7 +67,7 @@ def test_the_picture_reaches_what_is_written(writer, picture):
     Image.new("RGB", (56, 56), "red").save(other, "PNG")
     tokens, shown, allowed = [], [], writer._allowed(400)
     for seen in (picture, other.getvalue()):
-        opening = writer._opening(Opening(pictures=[seen]))
+        opening = writer.read(Opening(pictures=[seen]))
         tokens.append(opening.tokens.tolist())
         with torch.no_grad():
             shown.append(writer.model.logits(collate([opening], writer.tokenizer.media_pad))[-1][allowed])
@@ -193,7 +194,7 @@ def test_a_picture_is_decoded_by_a_guarded_process_alone(writer, picture, monkey
     """Strangers' bytes meet no decoder in the process that holds the model."""
     monkeypatch.setattr("trivium.vision.pixels._open", None)
     monkeypatch.setattr("PIL.Image.open", None)
-    assert len(writer._opening(Opening(pictures=[picture])).patches) == 1
+    assert len(writer.read(Opening(pictures=[picture])).patches) == 1
     assert writer.decoders.starts >= 1
 
 
@@ -216,6 +217,55 @@ def test_the_command_streams_stops_and_counts(trained, tmp_path):
         (["--save", "x"], "--held-out"),
     ):
         assert word in str(CliRunner().invoke(app, [*base, *arguments]).exception)
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "said"),
+    [
+        ("notes.md", b"# Notes", "notes.md: not a picture in a format"),
+        ("icon.svg", b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>', "icon.svg: an SVG; render it"),
+    ],
+)
+def test_what_is_no_picture_is_named(trained, tmp_path, name, payload, said):
+    (tmp_path / name).write_bytes(payload)
+    run = CliRunner().invoke(app, ["sample", str(trained[0]), "--image", str(tmp_path / name)])
+    assert said in str(run.exception)
+
+
+def test_an_opening_beyond_the_longest_context_is_refused_before_it_is_read(trained, writer, tmp_path, monkeypatch):
+    schedule = CheckpointStore(trained[0] / "checkpoints", keep=1)
+    stages = verify(schedule.path(schedule.steps()[-1])).manifest.identity["schedule"]["stages"]
+    assert writer.context == max(stage["context"] for stage in stages)
+    shown = tmp_path / "big.png"
+    Image.new("RGB", (1000, 1000)).save(shown)
+    command = ["sample", str(trained[0]), "--image", str(shown), "--max-tokens", "1"]
+    error = CliRunner().invoke(app, command).exception
+    assert isinstance(error, UsageError)
+    side = int(re.search(r"scale each picture down to (\d+) × \1 pixels or fewer", str(error)).group(1))
+    for pixels, fits in ((side, True), (side + 28, False)):
+        Image.new("RGB", (pixels, pixels)).save(shown)
+        sample = writer.read(Opening(pictures=[shown.read_bytes()]))
+        assert (len(sample.tokens) <= writer.context) == fits
+    with pytest.raises(UsageError, match=f"schedule trains with is {writer.context}; shorten the prompt"):
+        writer.refuse_longer(writer.read(Opening("A word " * writer.context)))
+    Image.new("RGB", (side, side)).save(shown)
+    monkeypatch.setattr("trivium.commands.sample.LARGE", 1)
+    patches = (side // 14) ** 2
+    assert f"{patches:,} patches, {patches // 4:,} tokens" in CliRunner().invoke(app, command).stderr.replace("\n", " ")
+
+
+def test_facts_hold_how_it_was_drawn_and_why_it_ended(trained):
+    command = ["sample", str(trained[0]), "--prompt", "The ", "--temperature", "0", "--max-tokens", "3"]
+    run = CliRunner().invoke(app, [*command, "--count", "2", "--top-k", "5", "--json"])
+    first, second = json.loads(run.stdout)["samples"]
+    drawn = {"prompt": "The ", "temperature": 0.0, "top_p": 0.95, "top_k": 5, "reason": "max_tokens"}
+    assert {key: first[key] for key in drawn} == drawn
+    assert first["text"] == second["text"]
+    assert "all 2 samples are the same" in run.stderr
+    stop = first["text"][:1]
+    stopped = CliRunner().invoke(app, [*command, "--stop", stop, "--json"])
+    assert json.loads(stopped.stdout)["samples"][0]["reason"] == "stop"
+    assert "are the same" not in stopped.stderr
 
 
 def test_refusals_name_their_cure(trained, writer, tmp_path):
