@@ -100,7 +100,7 @@ def test_describe_takes_what_diff_takes(tmp_path):
     assert len(set(totals)) == 1
     assert totals[0] > expected
     assert "no such key" in str(
-        CliRunner().invoke(app, ["model", "describe", "nano", "--set", "optimizer.x=1"]).exception
+        CliRunner().invoke(app, ["model", "describe", "nano", "--set", "optimizer.eps=1e-7"]).exception
     )
 
 
