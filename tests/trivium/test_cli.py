@@ -195,7 +195,9 @@ def test_an_absent_package_names_the_command_that_brings_it() -> None:
 
 
 def test_ctrl_c_is_one_message_and_130() -> None:
-    code = WITH_COMMAND.format(imports="import time", body="print('ready', flush=True); time.sleep(60)")
+    # A shell that starts the tests in its background has them, and what they start, ignore SIGINT.
+    heard = "import signal, time; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = WITH_COMMAND.format(imports=heard, body="print('ready', flush=True); time.sleep(60)")
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as run:
