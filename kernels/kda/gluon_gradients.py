@@ -1,5 +1,5 @@
 """All gradients of a chunk of KDA for Hopper, once the states and their gradients are known: the results of
-`triton_gradients`, one program a chunk and head, from products without spills.
+`triton_gradients`, one program a chunk and head (408 bytes of its stack at K = 128: kernels/README.md counts them).
 
 The sums over tiles of rows and columns go by Horner's rule: an accumulator counts its decay from the beginning of one
 tile, takes that tile's product, and leaps to the next. So plain `rise` and `fall` serve as operands, and one triangle
