@@ -5,8 +5,8 @@ pure function of the item and its configuration, so that any runner and any orde
 """
 
 import enum
-from collections.abc import Iterator
-from typing import ClassVar, Protocol, runtime_checkable
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import msgspec
 
@@ -122,6 +122,32 @@ class StageConfig(Strict, kw_only=True, tag_field="kind"):
     def build(self) -> Stage:
         """The stage that these parameters make, not yet opened."""
         raise NotImplementedError
+
+    def paths(self) -> dict[tuple[str | int, ...], str]:
+        """The files and folders that the stage reads (lists, models), by the keys that lead to them.
+
+        Absolute when a worker builds the stage; what enters its lineage is their content, never where they lie.
+        """
+        return {}
+
+    def with_paths(self, paths: Mapping[tuple[str | int, ...], str]) -> Self:
+        """The same parameters with some of `paths()` replaced."""
+        return self
+
+
+class ShuffleConfig(StageConfig, kw_only=True):
+    """Base of stages that look at the whole corpus at once; pipelines/corpora/shuffles/ runs each kind as Beam jobs.
+
+    A kind may drop records or write them anew; it can't come first, since it works on documents in the spool.
+    """
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """Names of scores that the shuffle looks at; stages before it must write them."""
+        return ()
+
+    def build(self) -> Stage:
+        raise TypeError(f"{self.__struct_config__.tag} is a shuffle; the build driver runs it")
 
 
 def refuse(item: Item, stage: str, reason: str, detail: str = "", *, excerpt: str = "", error: bool = False) -> Drop:

@@ -96,6 +96,7 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
     """
     recipe = load_yaml(path, Recipe, overrides=overrides)
     base, sources = path.parent, []
+    stages = tuple(_with_files(stage, index, path, overrides) for index, stage in enumerate(recipe.stages))
     for index, source in enumerate(recipe.sources):
         given = [
             keys
@@ -111,7 +112,20 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
         # Kept as a relative path: a recipe's digest must not hang on where the checkout lies.
         relative = {keys: os.path.relpath(_absolute(source.paths()[keys]), base) for keys in given}
         sources.append(source.with_paths(relative))
-    return msgspec.structs.replace(recipe, sources=tuple(sources))
+    return msgspec.structs.replace(recipe, sources=tuple(sources), stages=stages)
+
+
+def _with_files(stage: StageKind, index: int, path: Path, overrides: tuple[str, ...]) -> StageKind:
+    """The stage with its files relative to the recipe. Raises InputError, with file and line, when one is absent."""
+    found = {}
+    for keys, value in stage.paths().items():
+        given = given_by(path, ("stages", index, *keys), overrides) is not None
+        file = _absolute(value if given else str(path.parent / value))
+        if not file.exists():
+            where = locate(path, ("stages", index, *keys), overrides=overrides)
+            raise InputError(f"{where}: {file} does not exist; mend the path (it is relative to the recipe's folder)")
+        found[keys] = os.path.relpath(file, path.parent)
+    return stage.with_paths(found)
 
 
 def _absolute(path: str) -> Path:
