@@ -48,7 +48,8 @@ def decide(item: Draft, scores: Mapping[str, float], policy: Sequence[Limit], st
     for limit in policy:
         detail = limit.broken_by(scores[limit.score])
         if detail:
-            return refuse(item, step.name, limit.reason, detail)
+            refusal = refuse(item, step.name, limit.reason, detail)
+            return msgspec.structs.replace(refusal, scores=dict(scores), language=item.document.meta.language)
     meta = msgspec.structs.replace(item.document.meta, scores={**item.document.meta.scores, **scores})
     document = msgspec.structs.replace(item.document, meta=meta)
     return touched(msgspec.structs.replace(item, document=document), step)

@@ -56,11 +56,11 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     media: dict[str, bytes] = {}
 
 
-class Drop(msgspec.Struct, frozen=True, kw_only=True):
+class Drop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A refused item: `reason` is a short code for counters (`too_short`), `detail` one line for people.
 
     `error=True` says that a stage crashed; such drops count against the recipe's error budget. `excerpt` holds up to
-    400 characters of what was refused.
+    400 characters of what was refused, `scores` what the refusing stage measured, `language` what it is in when known.
     """
 
     source_id: str
@@ -73,6 +73,8 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
     error: bool = False
     survivor: str = ""  # dedup: source_id of the record that stays
     similarity: float | None = None  # dedup: verified Jaccard
+    scores: dict[str, float] = {}
+    language: str = ""
 
 
 Item = Raw | Draft
@@ -98,6 +100,11 @@ class Content(enum.StrEnum):
 
     HTML = "HTML pages"
     SVG = "SVG files"
+    PLAIN = "plain text files"
+    MARKDOWN = "Markdown files"
+    LATEX = "LaTeX files"
+    PDF = "PDF files"
+    CODE = "source files"
     TEXT = "text documents"
     SVG_CODE = "documents of SVG code"
     SVG_PAIRS = "documents of a picture and its code"
@@ -105,7 +112,8 @@ class Content(enum.StrEnum):
     RECORDS = "records of a shard set"  # whatever they hold
 
 
-DOCUMENTS = frozenset(Content) - {Content.HTML, Content.SVG}
+RAW = frozenset({Content.HTML, Content.SVG, Content.PLAIN, Content.MARKDOWN, Content.LATEX, Content.PDF, Content.CODE})
+DOCUMENTS = frozenset(Content) - RAW
 
 
 class StageConfig(Strict, kw_only=True, tag_field="kind"):

@@ -93,13 +93,15 @@ class Language:
         if self._identifier is None:
             raise RuntimeError("language stage was not opened")
         code, score = self._identifier.best(draft.document.text[: self.config.sample])
+        measured = {"language": round(score, 4)}
+        reason, detail = "", f"{code} {score:.2f}"
         if self.config.keep and code not in self.config.keep:
-            return refuse(draft, self.name, "other_language", f"{code} {score:.2f}")
-        if score < self.config.min_score:
-            detail = f"{code} {score:.2f}, at least {self.config.min_score:.2f} wanted"
-            return refuse(draft, self.name, "uncertain_language", detail)
+            reason = "other_language"
+        elif score < self.config.min_score:
+            reason, detail = "uncertain_language", f"{detail}, at least {self.config.min_score:.2f} wanted"
+        if reason:
+            return msgspec.structs.replace(refuse(draft, self.name, reason, detail), scores=measured, language=code)
         meta = draft.document.meta
-        scores = {**meta.scores, "language": round(score, 4)}
-        meta = msgspec.structs.replace(meta, language=code, scores=scores)
+        meta = msgspec.structs.replace(meta, language=code, scores={**meta.scores, **measured})
         document = msgspec.structs.replace(draft.document, meta=meta)
         return touched(msgspec.structs.replace(draft, document=document), self.step)
