@@ -23,6 +23,7 @@ from trivium.needs import cure
 PIECE = 8 << 20  # bytes of one request, so that its time-out is one of standstill, not of size
 COPIES = 4 << 30  # bytes of temporary files at most that stand in for files of servers without ranges
 _CHUNK = 1 << 20
+_INDEX_PAGES = 10_000  # that a listing over HTTP looks at
 _BUSY = (408, 425, 429, 500, 502, 503, 504)  # HTTP answers that may be better next time
 _UNREACHED = ("ConnectorError", "ConnectorDNSError", "EndpointConnectionError")  # of aiohttp and botocore
 _PERMANENT = (
@@ -127,6 +128,37 @@ def listing(address: Address) -> dict[str, int] | None:
         return {one["name"].rpartition("/")[2]: int(one["size"] or 0) for one in found if one["type"] == "file"}
 
     return _patiently(address, ask)
+
+
+def files_below(address: Address) -> list[str]:
+    """Names, relative to `address`, of all files below it; over HTTP, those that its index pages list.
+
+    Raises StorageError, or ShardError when there is no such folder.
+    """
+
+    def ask(fs: Any) -> list[str]:
+        fs.invalidate_cache()
+        if address.scheme in ("http", "https"):
+            return _linked(fs, f"{address.url.rstrip('/')}/", address.patience.seconds)
+        found = _call(fs, "find", address.patience.seconds, address.url)
+        if not found and not fs.exists(address.url):
+            raise FileNotFoundError(address.url)
+        below = f"{fs._strip_protocol(address.url).rstrip('/')}/"
+        return [one.removeprefix(below) for one in found if one.startswith(below) and not one.endswith("/")]
+
+    return _patiently(address, ask)
+
+
+def _linked(fs: Any, top: str, seconds: float) -> list[str]:
+    """What index pages of a web server list below `top`; links to elsewhere are passed over."""
+    found, folders = set(), [top]
+    for folder in folders:
+        for url in _call(fs, "ls", seconds, folder, detail=False):
+            if url.endswith("/") and url.startswith(folder) and url not in folders and len(folders) < _INDEX_PAGES:
+                folders.append(url)
+            elif not url.endswith("/") and url.startswith(folder) and not {"#", "?"} & set(url):
+                found.add(url.removeprefix(top))
+    return sorted(name for name in found if ".." not in name.split("/"))
 
 
 def sets_below(address: Address) -> list[Address]:

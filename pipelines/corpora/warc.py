@@ -6,7 +6,6 @@ workers share one archive. A damaged stretch becomes one reject and the walk goe
 
 import contextlib
 import io
-import os
 import re
 import zlib
 from collections.abc import Iterator
@@ -15,7 +14,8 @@ from typing import Any, BinaryIO
 
 from trivium.data.stage import Content, Drop, Raw
 from trivium.errors import InputError
-from trivium.pipelines.corpora.sources import Place, Source, list_files
+from trivium.pipelines.corpora.sources import Place, RefusedError, Source, files
+from trivium.pipelines.corpora.sources.folder import file_places, readable_path
 
 _MAGIC = (b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"WARC/1.")  # gzip member, zstd frame, plain record
 _HTML = ("text/html", "application/xhtml+xml")
@@ -33,27 +33,29 @@ class Warc(Source, kw_only=True, tag="warc"):
     max_bytes: int = 8 << 20  # of a decoded page
 
     def places(self, base: Path) -> Iterator[Place]:
-        root = self.root(base)
-        names = [root.name] if root.is_file() else list_files(root, self.suffixes)
-        parent = root.parent if root.is_file() else root
-        for name in names:
-            yield Place(path=str(parent / name), address=name)
+        yield from file_places(self.where(base), self.suffixes, one=True)
 
     def check(self, base: Path) -> None:
         super().check(base)
         root = self.root(base)
-        if root.is_file() and not root.name.endswith(self.suffixes):
+        if "://" not in self.path and root.is_file() and not root.name.endswith(self.suffixes):
             raise InputError(f"source {self.name!r}: {root} is no WARC file by its name ({', '.join(self.suffixes)})")
 
     def split(self, place: Place) -> Iterator[Place | Drop]:
         """One place for each response record; a drop for each damaged stretch."""
+        try:
+            yield from self._walk(place)
+        except RefusedError as why:
+            yield self.refused(place.address, why)
+
+    def _walk(self, place: Place) -> Iterator[Place | Drop]:
         start, resyncs = 0, 0
         last = -1
-        with Path(place.path).open("rb") as file:
+        with files.opened(readable_path(place), place.root) as file:
             while start is not None:
                 try:
                     for record, offset in _records(file, start):
-                        if offset <= last or not os.pread(file.fileno(), 8, offset).startswith(_MAGIC):
+                        if offset <= last or not _opens(file, offset):
                             yield self.drop(
                                 f"{place.address}@{offset}",
                                 "not_seekable",
@@ -64,7 +66,8 @@ class Warc(Source, kw_only=True, tag="warc"):
                         last = offset
                         if _is_page(record):
                             uri = record.headers.get("WARC-Target-URI") or ""
-                            yield Place(path=place.path, address=f"{uri} {place.address}@{offset}", offset=offset)
+                            address = f"{uri} {place.address}@{offset}"
+                            yield Place(path=place.path, address=address, offset=offset, root=place.root)
                     return
                 except OSError as error:
                     resyncs += 1
@@ -74,9 +77,11 @@ class Warc(Source, kw_only=True, tag="warc"):
 
     def read(self, place: Place, corpus: str, domain: str) -> Iterator[Raw | Drop]:
         try:
-            with Path(place.path).open("rb") as file:
+            with files.opened(place.path, place.root) as file:
                 record, _ = next(_records(file, place.offset))
                 yield self._page(record, place, corpus, domain)
+        except RefusedError as why:
+            yield self.refused(place.address, why)
         except (OSError, StopIteration) as error:
             yield self.drop(place.address, "damaged", str(error) or "record ends early", error=True)
 
@@ -152,6 +157,15 @@ def _records(file: BinaryIO, start: int) -> Iterator[tuple[Any, int]]:
     file.seek(start)
     for record in ArchiveIterator(file, parse_http=False, fsspec_args=False):
         yield record, record.stream_pos  # counted from the file's beginning, also after a seek
+
+
+def _opens(file: BinaryIO, offset: int) -> bool:
+    """Whether a record, or a member that holds one, begins there; the file's position stays as it is."""
+    at = file.tell()
+    file.seek(offset)
+    begins = file.read(8).startswith(_MAGIC)
+    file.seek(at)
+    return begins
 
 
 def _is_page(record: Any) -> bool:

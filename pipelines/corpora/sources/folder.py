@@ -1,0 +1,70 @@
+"""Folders whose matching files are one item each."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from trivium.data.stage import Content, Outcome
+from trivium.errors import InputError
+from trivium.pipelines.corpora.sources import files
+from trivium.pipelines.corpora.sources.base import Place, RefusedError, Source
+
+
+class Folder(Source, kw_only=True):
+    """Base of sources that read each matching file below a folder as one item."""
+
+    suffixes: tuple[str, ...]
+    max_bytes: Annotated[int, msgspec.Meta(ge=1)] = 8 << 20
+    mime: str = "application/octet-stream"
+
+    def places(self, base: Path) -> Iterator[Place]:
+        yield from file_places(self.where(base), self.suffixes)
+
+    def read(self, place: Place, corpus: str, domain: str) -> Iterator[Outcome]:
+        try:
+            body = files.read_whole(readable_path(place), self.max_bytes, place.root)
+        except RefusedError as why:
+            yield self.refused(place.address, why)
+            return
+        yield self.raw(corpus, domain, address=place.address, body=body, mime=self.mime)
+
+
+def readable_path(place: Place) -> str:
+    """The place's file. Raises RefusedError when its name could not travel (see `files.readable`)."""
+    if not place.path:
+        raise RefusedError("bad_name", "its name is no UTF-8; rename it")
+    return place.path
+
+
+def file_places(where: str, suffixes: tuple[str, ...], *, one: bool = False) -> Iterator[Place]:
+    """A place for each matching file below `where`, sorted by name; `one`: `where` may be such a file itself."""
+    name = where.rpartition("/")[2]
+    if one and (name.lower().endswith(suffixes) if "://" in where else os.path.isfile(where)):
+        if not name.lower().endswith(suffixes):
+            raise InputError(f"{where} is no file of this kind by its name ({', '.join(suffixes)}); mend `suffixes`")
+        yield Place(path=where, address=name)
+        return
+    root = "" if "://" in where else where
+    for name, wrong in files.readable(_listed(where, suffixes)):
+        yield Place(path="" if wrong else files.joined(where, name), address=name, root=root)
+
+
+def _listed(where: str, suffixes: tuple[str, ...]) -> list[str]:
+    if os.path.isfile(where):
+        raise InputError(f"{where} is a file; this kind of source reads a folder")
+    found = [name for name in files.files_below(where) if name.lower().endswith(suffixes)]
+    if not found:
+        raise InputError(f"{where} holds no file ending in {', '.join(suffixes)}; mend `path` or `suffixes`")
+    return sorted(found)
+
+
+class HtmlFolder(Folder, kw_only=True, tag="html_folder"):
+    """HTML pages below a folder, as a website's mirror or a documentation package lays them."""
+
+    GIVES = Content.HTML
+
+    suffixes: tuple[str, ...] = (".html", ".htm", ".xhtml")
+    mime: str = "text/html"
