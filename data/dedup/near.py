@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-from trivium.data.stage import Stage, StageConfig
+from trivium.data.stage import ShuffleConfig
 
 
-class NearDedup(StageConfig, kw_only=True, tag="near_dedup"):
+class NearDedup(ShuffleConfig, kw_only=True, tag="near_dedup"):
     """MinHash over word n-grams, banded, each candidate pair verified by its sets, clusters by connected components.
 
     Band geometry 14 x 8 = 112 permutations is FineWeb's (arXiv 2406.17557): pairs of Jaccard 0.75 are found with
@@ -45,5 +45,6 @@ class NearDedup(StageConfig, kw_only=True, tag="near_dedup"):
     def permutations(self) -> int:
         return self.bands * self.rows
 
-    def build(self) -> Stage:
-        raise TypeError("near_dedup is a shuffle; the build driver runs it")
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return (self.quality,) if self.quality else ()

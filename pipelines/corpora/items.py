@@ -17,8 +17,6 @@ import apache_beam as beam
 import msgspec
 from apache_beam.metrics import Metrics
 
-from trivium.data.dedup.near import NearDedup
-from trivium.data.dedup.signature import Spec, sign, spec
 from trivium.data.stage import Draft, Drop, Item, Outcome, Stage, StageConfig, refuse
 from trivium.pipelines.beam import NAMESPACE
 from trivium.pipelines.corpora.linefiles import lines, spread, write
@@ -39,7 +37,6 @@ class ItemJob(msgspec.Struct, frozen=True, kw_only=True):
     sources: dict[str, Any]
     stages: tuple[StageConfig, ...]
     names: tuple[str, ...]  # of `stages`, as the funnel calls them
-    near: NearDedup | None  # the near-dedup that follows this job, if any: drafts are signed for it
     scores: tuple[str, ...]  # scores that later shuffles compare
 
 
@@ -91,10 +88,6 @@ class RunStages(beam.DoFn):
         self._counters = Counters()
         self._reader = SpoolReader(Path(self._job.build))
         self._stages: list[Stage] = [config.build() for config in self._job.stages]
-        self._spec: Spec | None = None
-        if self._job.near is not None:
-            near = self._job.near
-            self._spec = spec(near.engine, permutations=near.permutations, seed=near.seed, ngram=near.ngram)
         self._tally = Tally(Path(self._job.build) / "tally")
         for stage in self._stages:
             stage.open()
@@ -151,10 +144,7 @@ class RunStages(beam.DoFn):
     def _store(self, draft: Draft) -> bytes:
         if self._writer is None:
             self._writer = SpoolWriter(Path(self._job.build), f"{self._job.folder}/spool")
-        signature = b""
-        if self._spec is not None and self._job.near is not None:
-            signature = sign(draft.document.text, self._spec, min_words=self._job.near.min_words)
-        return encode_line(self._writer.add(draft, self._job.scores, signature))
+        return encode_line(self._writer.add(draft, self._job.scores))
 
 
 def run_stage(stage: Stage, name: str, item: Item) -> Iterable[Outcome]:

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from trivium.data.config import nearest
-from trivium.data.dedup.exact import ExactDedup
-from trivium.data.dedup.near import NearDedup
-from trivium.data.stage import DOCUMENTS, Content, StageConfig
+from trivium.data.stage import DOCUMENTS, Content, ShuffleConfig, StageConfig
 from trivium.pipelines.corpora.sources import Source
 
 _UNKNOWN = {Content.RECORDS, Content.LONG_ROWS}  # documents that may bring any score along
@@ -34,7 +32,7 @@ def check_order(
         if content not in DOCUMENTS:
             makers = _named(kind for kind in stage_kinds if kind.GIVES in DOCUMENTS and content in kind.TAKES)
             raise ValueError(f"stages: none makes documents of the {content} {giver}; add {makers}")
-    if isinstance(stages[0], ExactDedup | NearDedup):
+    if isinstance(stages[0], ShuffleConfig):
         raise ValueError(
             f"stages[0].kind: {_kind(stages[0])} compares records with each other and can't come first; put a stage "
             "that looks at each record before it, such as heuristics or long_clean"
@@ -69,10 +67,11 @@ def _check_scores(
         return
     known: list[str] = []
     for index, stage in enumerate(stages):
-        if isinstance(stage, ExactDedup | NearDedup) and stage.quality and stage.quality not in known:
-            makers = _named(kind for kind in stage_kinds if stage.quality in kind.SCORES)
-            cure = f"; put {makers} before it, which writes it" if makers else nearest(stage.quality, known)
-            raise ValueError(f"stages[{index}].quality: no stage before it writes the score {stage.quality!r}{cure}")
+        for score in stage.compared if isinstance(stage, ShuffleConfig) else ():
+            if score not in known:
+                makers = _named(kind for kind in stage_kinds if score in kind.SCORES)
+                cure = f"; put {makers} before it, which writes it" if makers else nearest(score, known)
+                raise ValueError(f"stages[{index}].quality: no stage before it writes the score {score!r}{cure}")
         known += stage.SCORES
 
 

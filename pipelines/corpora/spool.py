@@ -59,7 +59,7 @@ class SpoolWriter:
         self._file: BinaryIO = full.open("wb")
         self._offset = 0
 
-    def add(self, draft: Draft, scores: tuple[str, ...], signature: bytes) -> Ref:
+    def add(self, draft: Draft, scores: tuple[str, ...]) -> Ref:
         """Stores the draft; `scores` names those that later shuffles compare."""
         document = draft.document
         payload = msgspec.msgpack.encode(draft)
@@ -78,7 +78,6 @@ class SpoolWriter:
             scores={name: document.meta.scores[name] for name in scores if name in document.meta.scores},
             cluster=document.meta.cluster,
             duplicates=document.meta.duplicates,
-            signature=signature,
         )
         self._offset += len(payload)
         return ref

@@ -115,7 +115,7 @@ def test_two_processes_give_the_same_bytes(built, build_small, tmp_path):
 
 def test_a_shuffle_in_parts_gives_the_same_bytes(built, build_small, tmp_path, monkeypatch):
     """Band keys split by prefix into several jobs, as a corpus too large for one would be."""
-    monkeypatch.setattr("trivium.pipelines.corpora.driver.IN_FLIGHT", 150)
+    monkeypatch.setattr("trivium.pipelines.corpora.shuffles.near.IN_FLIGHT", 150)
     seen = set()
     build_small(tmp_path / "b", progress=lambda stage, done, total: seen.update(_pair_files(tmp_path / "b")))
     assert len({name.split("-")[1] for name in seen}) > 1

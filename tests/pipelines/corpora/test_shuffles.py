@@ -12,7 +12,8 @@ from trivium.data.dedup.shingles import jaccard, shingles, words_of
 from trivium.data.dedup.signature import estimate, sign, spec
 from trivium.data.records import Document, Meta, Text, source_id
 from trivium.data.stage import Draft, Drop
-from trivium.pipelines.corpora.shuffles import Bands, Select, Verify
+from trivium.pipelines.corpora.shuffles.near import Bands, Verify
+from trivium.pipelines.corpora.shuffles.survivors import Select
 from trivium.pipelines.corpora.spool import Ref, SpoolWriter, encode_line
 
 NEAR = NearDedup()
@@ -51,7 +52,8 @@ def spooled(build, texts: list[str], near: NearDedup) -> list[Ref]:
         key = source_id("s", str(number))
         meta = Meta(source_id=key, corpus="c", domain="d", source="s", address=str(number), license="l")
         draft = Draft(document=Document(segments=(Text(text=text),), meta=meta), media={})
-        refs.append(writer.add(draft, (), sign(text, made, min_words=near.min_words)))
+        signature = sign(text, made, min_words=near.min_words)
+        refs.append(msgspec.structs.replace(writer.add(draft, ()), signature=signature))
     writer.close()
     return refs
 

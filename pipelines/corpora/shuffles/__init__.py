@@ -1,0 +1,20 @@
+"""The stages that look at a whole corpus, one file a kind: `run(work, name, config)` takes the build's current
+references and settles new ones.
+
+A new kind is a `ShuffleConfig`, a file here, a line in `RUNS` and one in the recipe's union.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from trivium.data.dedup.exact import ExactDedup
+from trivium.data.dedup.near import NearDedup
+from trivium.data.stage import ShuffleConfig
+from trivium.pipelines.corpora.shuffles import exact, near
+from trivium.pipelines.corpora.work import Work
+
+Run = Callable[[Work, str, Any], None]
+RUNS: dict[type[ShuffleConfig], Run] = {
+    ExactDedup: exact.run,
+    NearDedup: near.run,
+}

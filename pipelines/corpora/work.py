@@ -1,0 +1,125 @@
+"""The state of a build between its Beam jobs, and what the driver offers to its shuffles.
+
+Odd: the current references are always the files of one job's folder. A job that is not settled leaves its files to
+whoever ran it; a settled one becomes the state, once Beam's counters and the files say the same.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from trivium.data.stage import Drop
+from trivium.errors import BuildError
+from trivium.pipelines.beam import BeamOptions, run_job
+from trivium.pipelines.corpora.recipe import Recipe
+from trivium.pipelines.corpora.sources import READ
+from trivium.pipelines.corpora.spool import decode_ref, lines_of
+
+SMALL = 50_000  # references that a shuffle handles faster in this process than in workers started for it
+
+Progress = Callable[[str, int, int | None], None]  # (stage, done, total or unknown)
+
+
+class Work:
+    """One build's folder, counters, jobs and current references.
+
+    `size` is the number of current references, `counts` Beam's counters by name, `drops` the drops of settled jobs by
+    (stage, reason), `jobs` the folders of all jobs so far. `base` is the folder of the recipe's relative paths.
+    """
+
+    def __init__(self, recipe: Recipe, base: Path, folder: Path, options: BeamOptions, progress: Progress) -> None:
+        self.recipe, self.base, self.folder = recipe, base, folder
+        self.options, self.progress = options, progress
+        self.counts: Counter[str] = Counter()
+        self.drops: Counter[tuple[str, str]] = Counter()
+        self.jobs: list[Path] = []
+        self.state: Path | None = None  # folder of the current references
+        self.size = 0
+        (folder / "tally").mkdir()
+
+    def refs(self) -> list[Path]:
+        """Files of the current references, one JSON line each; none before the first item job."""
+        return sorted(self.state.glob("refs-*")) if self.state is not None else []
+
+    def sources(self) -> Counter[str]:
+        """Current references by name of their source."""
+        return Counter(decode_ref(line).source for line in lines_of(self.state, "refs")) if self.state else Counter()
+
+    def job_folder(self, name: str) -> Path:
+        """A new folder below the build's for one job's files; `name` makes it readable, its number makes it new."""
+        folder = self.folder / f"{len(self.jobs):02d}-{name}"
+        self.jobs.append(folder)
+        return folder
+
+    def run(
+        self, label: str, graph: Callable, folder: Path, *, total: int | None = None, small: bool | None = None
+    ) -> None:
+        """Runs one Beam job that writes into `folder`, and adds its counters.
+
+        `graph` is a picklable object that wires a pipeline. `total` items are shown as the job's whole; a `small` job
+        (by default: fewer than SMALL current references) stays in this process. Raises BuildError when it fails.
+        """
+        for path in (self.folder / "tally").iterdir():
+            path.unlink()
+        small = self.size < SMALL if small is None else small
+        options = self.options.in_process() if small else self.options
+
+        def tick() -> None:
+            self.progress(label, _done(self.folder / "tally"), total)
+
+        folder.mkdir(exist_ok=True)
+        tick()
+        self.counts.update(run_job(label, graph, options, logs=self.folder / "logs", tick=tick))
+        done = total if total is not None else _done(self.folder / "tally")
+        self.progress(label, done, done)
+
+    def settle(self, folder: Path, name: str) -> None:
+        """Takes the job's `refs-*` and `drops-*` as the current state of stage `name`.
+
+        Beam's counters `<stage>/drop/<reason>` and `<name>/kept` must say what the files say, or it raises BuildError.
+        """
+        self.state = folder
+        self.size = sum(1 for _ in lines_of(folder, "refs"))
+        found = Counter((drop.stage, drop.reason) for drop in drops_of(folder))
+        self.drops.update(found)
+        counted = {key: self.counts[f"{key[0]}/drop/{key[1]}"] for key in found}
+        kept = self.counts[f"{name}/kept"]
+        if counted != dict(found) or kept != self.size:
+            raise BuildError(
+                f"{name}: Beam's counters ({kept:,} kept, {sum(counted.values()):,} dropped) and the files "
+                f"({self.size:,} kept, {found.total():,} dropped) differ; this runner loses or repeats "
+                "records: name another"
+            )
+
+    def check_budget(self) -> None:
+        """Raises BuildError when crashed and damaged items pass the recipe's share of all items read."""
+        total = self.counts[f"{READ}/in"]
+        errors = [drop for job in self.jobs for drop in drops_of(job) if drop.error]
+        if len(errors) > self.recipe.error_budget * total:
+            worst = Counter((drop.stage, drop.reason) for drop in errors).most_common(3)
+            samples = {(drop.stage, drop.reason): f"{drop.address}: {drop.detail}" for drop in errors}
+            listed = "; ".join(
+                f"{stage}: {reason} {n:,}, such as {samples[stage, reason]}" for (stage, reason), n in worst
+            )
+            raise BuildError(
+                f"{len(errors):,} of {total:,} items failed, the recipe's error_budget of {self.recipe.error_budget:g} "
+                f"allows {int(self.recipe.error_budget * total):,}. Worst: {listed}. All: {self.folder}/*/drops-*"
+            )
+
+
+def drops_of(folder: Path) -> Iterator[Drop]:
+    """The drops that a job wrote."""
+    for line in lines_of(folder, "drops"):
+        yield msgspec.json.decode(line, type=Drop)
+
+
+def _done(folder: Path) -> int:
+    total = 0
+    for path in folder.iterdir():
+        try:
+            total += int(path.read_text() or 0)
+        except (OSError, ValueError):
+            continue
+    return total
