@@ -70,8 +70,8 @@ class SplitPlaces(beam.DoFn):
         name, place = msgspec.json.decode(line, type=tuple[str, Place])
         source: Source = self._job.sources[name]
         for item in source.split(place):
-            self._counters.add(f"{READ}/in")
             if isinstance(item, Drop):
+                self._counters.add(f"{READ}/in")
                 count_drop(self._counters, item)
                 yield beam.pvalue.TaggedOutput(DROPS, encode_line(item))
             else:
@@ -121,6 +121,7 @@ class RunStages(beam.DoFn):
             return
         name, place = msgspec.json.decode(line, type=tuple[str, Place])
         for outcome in self._job.sources[name].read(place, self._job.corpus, self._job.domain):
+            self._counters.add(f"{READ}/in")  # here: a place that can't be split gives many
             if not isinstance(outcome, Drop):
                 self._counters.add(f"{READ}/kept")
             yield outcome
