@@ -162,10 +162,15 @@ def gradients(
     held_1K = gl.sum(S_VK.load(B).to(gl.float32) * dS_VK.load(B).to(gl.float32), 0).reshape([1, K])
     held = gl.allocate_shared_memory(gl.float32, [1, K], gl.SwizzledSharedLayout(1, 1, 1, [1, 0]), held_1K)
 
-    # A pair of rows enters the decay's gradient twice, with opposite signs: by the operands as they were rounded for
-    # the products, so that it leaves nothing where both lie behind a decay. All of it stays in fp32.
+    # A pair of rows enters the decay's gradient twice, with opposite signs: by equal values of its operands, so that it
+    # leaves nothing where both lie behind a decay. Keys are taken as they were rounded for the products; of queries,
+    # what rounding took follows as an operand of its own, where `do` lay. All of it stays in fp32.
     dq_JRK = _rows_sum(do_CV, S_VK, dqk_columns, column_CK, leaps, exp2(-offset), C, K, L, E)
-    dG_JRK = _operand(q_CK, K, WARPS) * dq_JRK
+    x_JRK = gl.load(q + at_JRK, mask, 0.0).to(gl.float32) * (rstd_q_JR * scale)[:, :, None] * rise_JRK
+    dG_JRK = x_JRK * dq_JRK
+    x_JRK -= _operand(q_CK, K, WARPS)
+    rest_CK = gl.allocate_shared_memory(gl.bfloat16, [C, K], operand(K), x_JRK.to(gl.bfloat16).reshape([C, K]))
+    fence_async_shared()
     dq_JRK *= rise_JRK
     x_JRK = _rows_sum(dv_CV, S_VK, dkk_columns, column_CK, leaps, exp2(-offset), C, K, L, E)
     dG_JRK += _operand(k_CK, K, WARPS) * x_JRK
@@ -174,16 +179,17 @@ def gradients(
     before_JK, after_JK = sums_around(sums, tile_J1, K, WARPS)
     sum_CK = warpgroup_mma(delta_VC.permute((1, 0)), dS_VK, zero_CK, use_acc=False)
     x_JRK = gl.convert_layout(sum_CK.reshape([4, 16, K]), E) * exp2(after_JK + offset)[:, None, :]
-    column_JRK = _operand(column_CK, K, WARPS)
-    written = tile_table(gl.sum(column_JRK * x_JRK, 1), K)
+    written = tile_table(gl.sum(_operand(column_CK, K, WARPS) * x_JRK, 1), K)
     sum_CK = zero_CK
     for j in gl.static_range(3, -1, -1):
         if j < 3:
             sum_CK = _leap(sum_CK, leaps, j, False, C, L)
-        sum_CK = warpgroup_mma(dqk.slice(16 * j, 16).permute((1, 0)), q_CK.slice(16 * j, 16), sum_CK)
+        dqk_t = dqk.slice(16 * j, 16).permute((1, 0))
+        sum_CK = warpgroup_mma(dqk_t, q_CK.slice(16 * j, 16), sum_CK, is_async=True)
+        sum_CK = warpgroup_mma(dqk_t, rest_CK.slice(16 * j, 16), sum_CK, is_async=True)
         sum_CK = warpgroup_mma(dkk.slice(16 * j, 16).permute((1, 0)), k_CK.slice(16 * j, 16), sum_CK)
     x_JRK += gl.convert_layout(sum_CK.reshape([4, 16, K]), E)
-    dG_JRK -= column_JRK * x_JRK
+    dG_JRK -= _operand(column_CK, K, WARPS) * x_JRK  # once more: held over the sum, it would spill
     dk_JRK += x_JRK * reciprocal(rise_JRK)
 
     # A row meets itself without decay: kept out of dG, its large equal terms leave no rounding there.
