@@ -16,14 +16,17 @@ from typing import Any
 import apache_beam as beam
 import msgspec
 from apache_beam.metrics import Metrics
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
 
 from trivium.data.stage import Draft, Drop, Item, Outcome, Stage, StageConfig, refuse
 from trivium.pipelines.beam import NAMESPACE
 from trivium.pipelines.corpora.linefiles import lines, spread, write
+from trivium.pipelines.corpora.report.meter import SPOOL, Clock, Meter, same_content, size_of
 from trivium.pipelines.corpora.sources import READ, Place, Source
 from trivium.pipelines.corpora.spool import SpoolReader, SpoolWriter, decode_ref, encode_line
 
-DROPS = "drops"
+DROPS, READINGS = "drops", "readings"
 _TALLY_S = 0.5
 
 
@@ -41,10 +44,11 @@ class ItemJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counters:
-    """Beam counters by name, made once each."""
+    """Beam counters by name, made once each, and a meter for what the report shows beside them."""
 
     def __init__(self) -> None:
         self._made: dict[str, Any] = {}
+        self.meter = Meter()
 
     def add(self, name: str, count: int = 1) -> None:
         counter = self._made.get(name)
@@ -52,9 +56,17 @@ class Counters:
             counter = self._made[name] = Metrics.counter(NAMESPACE, name)
         counter.inc(count)
 
+    def readings(self) -> Iterator[Any]:
+        """For the end of a bundle: what the meter read since the last one, as an output of the tag READINGS."""
+        line = self.meter.take()
+        if line is not None:
+            window = GlobalWindow()
+            yield beam.pvalue.TaggedOutput(READINGS, WindowedValue(line, window.max_timestamp(), [window]))
+
 
 def count_drop(counters: Counters, drop: Drop) -> None:
     counters.add(f"{drop.stage}/drop/{drop.reason}")
+    counters.meter.dropped(drop)
 
 
 class SplitPlaces(beam.DoFn):
@@ -76,6 +88,9 @@ class SplitPlaces(beam.DoFn):
                 yield beam.pvalue.TaggedOutput(DROPS, encode_line(item))
             else:
                 yield msgspec.json.encode((name, item))
+
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from self._counters.readings()
 
 
 class RunStages(beam.DoFn):
@@ -105,10 +120,11 @@ class RunStages(beam.DoFn):
                     yield self._store(outcome)
         self._tally.add()
 
-    def finish_bundle(self) -> None:
+    def finish_bundle(self) -> Iterator[Any]:
         if self._writer is not None:
             self._writer.close()
         self._tally.flush()
+        yield from self._counters.readings()
 
     def teardown(self) -> None:
         self._reader.close()
@@ -120,11 +136,19 @@ class RunStages(beam.DoFn):
             yield self._reader.get(decode_ref(line))
             return
         name, place = msgspec.json.decode(line, type=tuple[str, Place])
+        meter, clock = self._counters.meter, Clock()
         for outcome in self._job.sources[name].read(place, self._job.corpus, self._job.domain):
+            clock.stop()
             self._counters.add(f"{READ}/in")  # here: a place that can't be split gives many
             if not isinstance(outcome, Drop):
                 self._counters.add(f"{READ}/kept")
+                size = size_of(outcome)
+                meter.ran(READ, clock, size, size)
+                meter.read(name, size)
+                if isinstance(outcome, Draft):
+                    meter.made(outcome.document)
             yield outcome
+            clock.start()
 
     def _walk(self, outcome: Outcome, depth: int) -> Iterator[Draft | Drop]:
         """Depth first, so that a stage that fans out never holds all of its offspring's offspring."""
@@ -133,7 +157,7 @@ class RunStages(beam.DoFn):
         elif depth < len(self._stages):
             name = self._job.names[depth]
             self._counters.add(f"{name}/in")
-            for result in run_stage(self._stages[depth], name, outcome):
+            for result in self._run(depth, name, outcome):
                 if not isinstance(result, Drop):
                     self._counters.add(f"{name}/kept")
                 yield from self._walk(result, depth + 1)
@@ -142,10 +166,35 @@ class RunStages(beam.DoFn):
         else:
             yield refuse(outcome, self._job.names[-1], "crash", "no stage made a document of this item", error=True)
 
+    def _run(self, depth: int, name: str, item: Item) -> Iterable[Outcome]:
+        """One call of a stage, measured."""
+        meter, clock = self._counters.meter, Clock()
+        outcomes = run_stage(self._stages[depth], name, item)
+        clock.stop()
+        came, stayed = size_of(item), 0
+        for outcome in outcomes:
+            if isinstance(outcome, Drop):
+                meter.scored(name, outcome.scores)
+                continue
+            unchanged = isinstance(item, Draft) and isinstance(outcome, Draft) and same_content(item, outcome)
+            stayed += came if unchanged else size_of(outcome)
+            if isinstance(outcome, Draft):
+                scores = outcome.document.meta.scores
+                wrote = self._job.stages[depth].SCORES
+                meter.scored(name, {score: scores[score] for score in wrote if score in scores})
+                if not isinstance(item, Draft):
+                    meter.made(outcome.document)
+        meter.ran(name, clock, came, stayed)
+        return outcomes
+
     def _store(self, draft: Draft) -> bytes:
         if self._writer is None:
             self._writer = SpoolWriter(Path(self._job.build), f"{self._job.folder}/spool")
-        return encode_line(self._writer.add(draft, self._job.scores))
+        clock = Clock()
+        line = encode_line(self._writer.add(draft, self._job.scores))
+        size = size_of(draft)
+        self._counters.meter.ran(SPOOL, clock.stop(), size, size)
+        return line
 
 
 def run_stage(stage: Stage, name: str, item: Item) -> Iterable[Outcome]:
@@ -188,12 +237,14 @@ class ItemGraph:
     def __call__(self, pipeline: beam.Pipeline) -> None:
         folder = Path(self._job.build) / self._job.folder
         items = lines(pipeline, self._inputs, "places")
-        drops = []
+        sides = []
         if not self._from_refs:
-            split = items | "split" >> beam.ParDo(SplitPlaces(self._job)).with_outputs(DROPS, main="items")
+            split = items | "split" >> beam.ParDo(SplitPlaces(self._job)).with_outputs(DROPS, READINGS, main="items")
             items = spread(split.items, "items")
-            drops.append(split[DROPS])
-        ran = items | "stages" >> beam.ParDo(RunStages(self._job, self._from_refs)).with_outputs(DROPS, main="refs")
-        drops.append(ran[DROPS])
+            sides.append(split)
+        stages = beam.ParDo(RunStages(self._job, self._from_refs))
+        ran = items | "stages" >> stages.with_outputs(DROPS, READINGS, main="refs")
+        sides.append(ran)
         write(ran.refs, folder, "refs")
-        write(drops | "all drops" >> beam.Flatten(), folder, "drops")
+        for tag in (DROPS, READINGS):
+            write([side[tag] for side in sides] | f"all {tag}" >> beam.Flatten(), folder, tag)

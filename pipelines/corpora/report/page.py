@@ -1,0 +1,83 @@
+"""Writes `report/index.html` and `report/report.json`: one page that needs nothing but itself, and the same facts.
+
+Odd: excerpts are foreign and may be hostile. Everything is escaped by the template, what a terminal or a line of text
+would obey is written out, and the page's content policy lets no script run at all: it has none of its own.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trivium.console import size
+from trivium.data.shards.storage import write_whole
+from trivium.data.yaml_text import write_yaml
+from trivium.pipelines.corpora.report.charts import Limits, histogram
+from trivium.pipelines.corpora.report.histogram import Bars
+from trivium.pipelines.corpora.report.meter import MADE, WRITTEN
+from trivium.pipelines.pages import policy, short, templates
+
+FOLDER, PAGE, FACTS = "report", "index.html", "report.json"
+LANGUAGES, SIZES, CHARTS = 40, 30, 60  # shown on the page; report.json has all
+
+
+def write_report(folder: Path, facts: dict[str, Any]) -> Path:
+    """Writes both files below `folder`/report and returns the page's path."""
+    target = folder / FOLDER
+    target.mkdir(parents=True, exist_ok=True)
+    write_whole(target / FACTS, msgspec.json.format(msgspec.json.encode(facts), indent=2) + b"\n")
+    write_whole(target / PAGE, render(facts).encode("utf-8", "replace"))
+    return target / PAGE
+
+
+def render(facts: dict[str, Any]) -> str:
+    """The page as text."""
+    environment = templates(Path(__file__).parent)
+    environment.filters |= {"size": lambda count: "–" if count is None else size(count), "bar": _bar}
+    return environment.get_template("page.html.j2").render(
+        facts=facts,
+        policy=policy([]),
+        charts=_charts(facts),
+        resolved=write_yaml(facts["resolved"]),
+        languages=LANGUAGES,
+        sizes=SIZES,
+    )
+
+
+def _bar(percent: float) -> str:
+    return f"{min(100.0, percent):.3f}"
+
+
+def _charts(facts: dict[str, Any]) -> list[dict[str, str]]:
+    found = []
+    for unit, drawn in facts["lengths"].items():
+        if drawn is not None:
+            note = "of each text as it was made, and as it was written"
+            svg = histogram(unit, _bars(drawn), ((MADE, "made"), (WRITTEN, "written")))
+            found.append({"title": unit, "note": note, "svg": svg})
+    for score in facts["scores"][:CHARTS]:
+        limits = _limits(score["limits"])
+        svg = histogram(score["score"], _bars(score), (("measured", "made"), (WRITTEN, "written")), limits)
+        found.append({"title": score["score"], "note": _said(score), "svg": svg})
+    return found
+
+
+def _bars(drawn: dict[str, Any]) -> Bars:
+    return Bars(tuple(drawn["edges"]), {name: tuple(counts) for name, counts in drawn["counts"].items()}, drawn["log"])
+
+
+def _limits(limits: list[dict[str, Any]]) -> Limits:
+    """The narrowest of several limits on one score."""
+    lows = [limit["min"] for limit in limits if limit["min"] is not None]
+    highs = [limit["max"] for limit in limits if limit["max"] is not None]
+    return Limits(max(lows, default=None), min(highs, default=None))
+
+
+def _said(score: dict[str, Any]) -> str:
+    """`heuristics: at least 50, at most 100k, else word_count`."""
+    parts = []
+    for limit in score["limits"]:
+        bounds = [f"at least {short(limit['min'])}"] if limit["min"] is not None else []
+        bounds += [f"at most {short(limit['max'])}"] if limit["max"] is not None else []
+        parts.append(f"{', '.join(bounds)}, else {limit['reason']}")
+    return f"{score['stage']}: {'; '.join(parts) or 'no limit'}"
