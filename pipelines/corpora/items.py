@@ -9,7 +9,7 @@ import os
 import time
 import traceback
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -246,5 +246,11 @@ class ItemGraph:
         ran = items | "stages" >> stages.with_outputs(DROPS, READINGS, main="refs")
         sides.append(ran)
         write(ran.refs, folder, "refs")
-        for tag in (DROPS, READINGS):
-            write([side[tag] for side in sides] | f"all {tag}" >> beam.Flatten(), folder, tag)
+        write_sides(sides, folder)
+
+
+def write_sides(sides: Sequence[Any], folder: Path) -> None:
+    """Writes what one or more ParDos of a job gave beside their main output: DROPS and READINGS, by those names."""
+    for tag in (DROPS, READINGS):
+        together = sides[0][tag] if len(sides) == 1 else [side[tag] for side in sides] | f"all {tag}" >> beam.Flatten()
+        write(together, folder, tag)

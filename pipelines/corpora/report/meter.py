@@ -70,6 +70,17 @@ class Member(msgspec.Struct, kw_only=True):
     excerpt: str = ""
 
 
+def member_of(drop: Drop) -> Member:
+    """A duplicate that went, as the report shows it."""
+    return Member(
+        source_id=drop.source_id,
+        source=drop.source,
+        address=drop.address,
+        similarity=drop.similarity,
+        excerpt=drop.excerpt,
+    )
+
+
 class Cluster(msgspec.Struct, kw_only=True):
     """`size` records alike, the one that stays and the first of those that went."""
 

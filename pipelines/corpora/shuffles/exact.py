@@ -5,7 +5,7 @@ from pathlib import Path
 import apache_beam as beam
 
 from trivium.data.dedup.exact import ExactDedup
-from trivium.pipelines.corpora.items import DROPS
+from trivium.pipelines.corpora.items import DROPS, READINGS, write_sides
 from trivium.pipelines.corpora.linefiles import lines, write
 from trivium.pipelines.corpora.shuffles.survivors import Select, check_losses
 from trivium.pipelines.corpora.spool import decode_ref
@@ -36,7 +36,7 @@ class ExactGraph:
             lines(pipeline, self._refs, "refs")
             | "by content" >> beam.Map(by_content)
             | "group" >> beam.GroupByKey()
-            | "select" >> beam.ParDo(self._select).with_outputs(DROPS, main="refs")
+            | "select" >> beam.ParDo(self._select).with_outputs(DROPS, READINGS, main="refs")
         )
         write(chosen.refs, self._folder, "refs")
-        write(chosen[DROPS], self._folder, "drops")
+        write_sides([chosen], self._folder)

@@ -14,7 +14,7 @@ from trivium.data.dedup.components import bucket_pairs
 from trivium.data.dedup.near import NearDedup
 from trivium.data.dedup.shingles import jaccard
 from trivium.data.dedup.signature import band_keys, sign, spec
-from trivium.pipelines.corpora.items import DROPS
+from trivium.pipelines.corpora.items import DROPS, READINGS, write_sides
 from trivium.pipelines.corpora.linefiles import lines, write
 from trivium.pipelines.corpora.shuffles.edges import components, decode_edge, distinct, encode_edge
 from trivium.pipelines.corpora.shuffles.survivors import Select, ShingleSets, check_clusters, check_losses
@@ -209,7 +209,7 @@ class NearGraph:
             | "join" >> beam.CoGroupByKey()
             | "label" >> beam.ParDo(Label())
             | "group" >> beam.GroupByKey()
-            | "select" >> beam.ParDo(self._select).with_outputs(DROPS, main="refs")
+            | "select" >> beam.ParDo(self._select).with_outputs(DROPS, READINGS, main="refs")
         )
         write(chosen.refs, self._folder, "refs")
-        write(chosen[DROPS], self._folder, "drops")
+        write_sides([chosen], self._folder)

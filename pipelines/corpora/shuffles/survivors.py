@@ -15,6 +15,7 @@ from trivium.data.dedup.survivor import choose
 from trivium.data.stage import EXCERPT, Drop
 from trivium.errors import BuildError
 from trivium.pipelines.corpora.items import DROPS, Counters, count_drop
+from trivium.pipelines.corpora.report.meter import Member, member_of
 from trivium.pipelines.corpora.spool import Ref, SpoolReader, decode_ref, encode_line
 from trivium.pipelines.corpora.work import drops_of
 
@@ -54,6 +55,9 @@ class Select(beam.DoFn):
         self._reader = SpoolReader(Path(self._build))
         self._sets = ShingleSets(self._build, self._near.ngram) if self._near else None
 
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from self._counters.readings()
+
     def teardown(self) -> None:
         self._reader.close()
         if self._sets is not None:
@@ -64,10 +68,12 @@ class Select(beam.DoFn):
         best, others = choose(refs, self._quality)
         self._counters.add(f"{self._stage}/in", len(refs))
         self._counters.add(f"{self._stage}/kept")
-        for other in others:
-            drop = self._drop(other, best, len(refs))
+        drops = [self._drop(other, best, len(refs)) for other in others]
+        for drop in drops:
             count_drop(self._counters, drop)
             yield beam.pvalue.TaggedOutput(DROPS, encode_line(drop))
+        stays = Member(source_id=best.source_id, source=best.source, address=best.address)
+        self._counters.meter.grouped(self._stage, len(refs), stays, map(member_of, drops))
         gone = {other.source_id for other in others}.union(*(other.duplicates for other in others))
         duplicates = tuple(sorted(gone.union(best.duplicates)))
         cluster = group[0] if self._near else best.cluster
