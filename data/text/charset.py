@@ -1,12 +1,23 @@
-"""Bytes of a page to text: the declared encoding when it fits, else the detected one."""
+"""Bytes to text: by mark, by the declared encoding when it fits, repaired where two were mixed, else detected."""
 
 import codecs
 import re
+from collections.abc import Sequence
 
 _META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)
 _HEADER = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins as UTF-16's does
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 _META_WINDOW = 4096  # bytes; the HTML standard looks at 1,024, real pages are later
+_WIDE_WINDOW = 4096
+_NO_CHANCE = 3  # characters beyond ASCII that are valid UTF-8
+_STRAYS = 3  # characters of UTF-8 to each stray byte from which a text is UTF-8 at heart
+_BEYOND = re.compile(r"[^\x00-\x7f]")
 
 
 # The HTML standard's "binary data bytes" (MIME sniffing, section 3), and what decoders make of bytes without a meaning.
@@ -19,23 +30,87 @@ def junk(text: str) -> float:
 
 
 def decode_page(body: bytes, mime: str = "") -> tuple[str, str]:
-    """(text, encoding name) of a page; never fails.
+    """(text, encoding name) of a page; never fails. `mime` (HTTP) and the page's own meta element declare charsets."""
+    return decode(body, _declared(body, mime))
 
-    Order: byte-order mark, the HTTP header's charset in `mime`, the page's meta element, UTF-8, then detection. A
-    declared encoding that does not decode the bytes is passed over.
+
+def decode(body: bytes, declared: Sequence[str] = ()) -> tuple[str, str]:
+    """(text, encoding name) of any text; never fails.
+
+    Order: byte-order mark; UTF-16 by its NULs; UTF-8 that is no chance (all of the bytes, several characters beyond
+    ASCII), whatever was declared; what is `declared` and decodes all; UTF-8 with single bytes of windows-1252 among it
+    (files that were joined); detection.
     """
-    from resiliparse.parse.encoding import bytes_to_str, detect_encoding
-
     for bom, name in _BOMS:
         if body.startswith(bom):
-            return body[len(bom) :].decode(name, "replace"), name
-    for name in (*_declared(body, mime), "utf-8"):
+            return _mixed(body[len(bom) :]) if name == "utf-8" else (body[len(bom) :].decode(name, "replace"), name)
+    wide = _wide(body)
+    if wide:
+        return body.decode(wide, "replace"), wide
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        text = None
+    if text is not None and (not declared or _beyond_ascii(text) >= _NO_CHANCE):
+        return text, "utf-8"
+    for name in declared:
         try:
             return body.decode(name), name
         except (UnicodeDecodeError, LookupError, ValueError):
             continue
+    if text is not None:
+        return text, "utf-8"
+    return _repaired(body)
+
+
+def _repaired(body: bytes) -> tuple[str, str]:
+    """No encoding that was declared decodes all of it, nor does UTF-8."""
+    from resiliparse.parse.encoding import bytes_to_str, detect_encoding
+
+    text, name = _mixed(body)
+    if _strays(body) * _STRAYS <= _beyond_ascii(text):
+        return text, name
     name = detect_encoding(body, html5_compatible=True) or "windows-1252"
     return bytes_to_str(body, name, errors="replace"), name
+
+
+def _mixed(body: bytes) -> tuple[str, str]:
+    """UTF-8 whose stray bytes are read as windows-1252."""
+    try:
+        return body.decode(), "utf-8"
+    except UnicodeDecodeError:
+        return body.decode("utf-8", "trivium.windows-1252"), "utf-8+windows-1252"
+
+
+def _western(error: UnicodeError) -> tuple[str, int]:
+    """A codec error handler; see `_mixed`."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode("windows-1252", "replace"), error.end
+
+
+codecs.register_error("trivium.windows-1252", _western)
+
+
+def _strays(body: bytes) -> int:
+    """Bytes that are no part of UTF-8."""
+    return len(body) - len(body.decode("utf-8", "ignore").encode())
+
+
+def _beyond_ascii(text: str) -> int:
+    return 0 if text.isascii() else len(_BEYOND.findall(text))
+
+
+def _wide(body: bytes) -> str:
+    """UTF-16 without a mark: every other byte of text in most scripts' first pages is NUL."""
+    head = body[:_WIDE_WINDOW]
+    half = len(head) // 2
+    if half < 8 or head.count(0) < half // 2:
+        return ""
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    if odd > half // 2 and even * 50 < odd:
+        return "utf-16-le"
+    return "utf-16-be" if even > half // 2 and odd * 50 < even else ""
 
 
 def _declared(body: bytes, mime: str) -> list[str]:

@@ -19,19 +19,23 @@ from trivium.data.svg.pairs import SvgRender, SvgSanitize
 from trivium.data.text.extract import ExtractHtml
 from trivium.data.text.heuristics import Heuristics
 from trivium.data.text.language import Language
+from trivium.data.text.markdown import ExtractMarkdown
+from trivium.data.text.plain import ExtractText
 from trivium.errors import InputError
 from trivium.pipelines.corpora.longcontext import LongContext
 from trivium.pipelines.corpora.order import check_order
 from trivium.pipelines.corpora.shards import Shards
-from trivium.pipelines.corpora.sources import READ, AbsentError, HtmlFolder
+from trivium.pipelines.corpora.sources import READ, AbsentError
+from trivium.pipelines.corpora.sources.kinds import FileSource
 from trivium.pipelines.corpora.svg import SvgDrawings, SvgFolder
 from trivium.pipelines.corpora.warc import Warc
 
-SourceConfig = HtmlFolder | Warc | SvgFolder | SvgDrawings | Shards | LongContext
+SourceConfig = FileSource | Warc | SvgFolder | SvgDrawings | Shards | LongContext
+FileStage = ExtractText.Config | ExtractMarkdown.Config
 TextStage = ExtractHtml.Config | Language.Config | Heuristics.Config
 SvgStage = SvgSanitize.Config | SvgRender.Config
 LongStage = LongClean.Config | LongVerify.Config
-ItemStage = TextStage | SvgStage | LongStage
+ItemStage = FileStage | TextStage | SvgStage | LongStage
 Shuffle = ExactDedup | NearDedup
 StageKind = ItemStage | Shuffle
 

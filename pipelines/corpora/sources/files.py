@@ -100,7 +100,7 @@ def _looked_at(path: str, root: str) -> os.stat_result:
         found = os.stat(path)
     except OSError as error:
         raise RefusedError("unreadable", error.strerror or str(error), error=True) from None
-    if root:
+    if root and os.path.islink(path):  # folders behind links were never listed
         end = os.path.realpath(path)
         if os.path.commonpath([end, os.path.realpath(root)]) != os.path.realpath(root):
             raise RefusedError("symlink_escape", f"leads to {end}, outside {root}")

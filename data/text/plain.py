@@ -1,0 +1,91 @@
+"""Plain text files as documents: the encoding found, line ends and control characters mended, nothing else changed."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from trivium.data.config import digest
+from trivium.data.records import Document, Step, Text
+from trivium.data.stage import Content, Draft, Drop, Item, Outcome, Raw, StageConfig, refuse
+from trivium.data.text.charset import decode, junk
+
+MAX_JUNK = 0.01  # share of characters, as for pages (decision 092)
+_LINE_END = re.compile(r"\r\n?|\x85|\u2028")
+_PAGE = re.compile(r"\f\n?|\x0b|\u2029")
+_BLANKS = re.compile(r"\n{4,}")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\ufeff]")
+
+
+def tidy(text: str, *, trailing: bool = False) -> str:
+    """One kind of line end, no control characters, at most two blank lines; `trailing` keeps spaces at line ends."""
+    text = _PAGE.sub("\n\n", _LINE_END.sub("\n", text))
+    text = _CONTROL.sub("", text)
+    if not trailing:  # no regular expression: on a long run of spaces it would take quadratic time
+        text = "\n".join(line.rstrip(" \t\xa0") for line in text.split("\n"))
+    return _BLANKS.sub("\n\n\n", text).strip("\n")
+
+
+def document(raw: Raw, text: str, step: Step, *, title: str = "", language: str = "", license: str = "") -> Draft:
+    """A document of one text segment; what is empty stays as the reader knew it."""
+    meta = raw.meta(source_sha256=hashlib.sha256(raw.body).hexdigest(), steps=(step,))
+    known = {"title": " ".join(title.split())[:300], "language": language, "license": license}
+    meta = msgspec.structs.replace(meta, **{key: value for key, value in known.items() if value})
+    return Draft(document=Document(segments=(Text(text=text + "\n"),), meta=meta))
+
+
+def decoded(raw: Raw, stage: str, reason: str, declared: tuple[str, ...] = ()) -> str | Drop:
+    """The body as text, or a drop with `reason` when it is no text in any encoding."""
+    text, encoding = decode(raw.body, declared)
+    share = junk(text.replace("\f", "\n"))
+    if share > MAX_JUNK:
+        return refuse(raw, stage, reason, f"{share:.1%} are control characters or undecodable when read as {encoding}")
+    return text
+
+
+class ExtractText:
+    """Raw plain text → a document of one text segment."""
+
+    name = "extract_text"
+    version = 1
+
+    class Config(StageConfig, kw_only=True, tag="extract_text"):
+        """`encodings` are tried, in order, on what is not plainly UTF-8 or UTF-16; then comes detection."""
+
+        TAKES = frozenset({Content.PLAIN})
+        GIVES = Content.TEXT
+
+        max_bytes: Annotated[int, Meta(ge=1)] = 16 << 20
+        encodings: tuple[str, ...] = ()
+
+        def build(self) -> "ExtractText":
+            return ExtractText(self)
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
+
+    def open(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def process(self, item: Item) -> Iterator[Outcome]:
+        if not isinstance(item, Raw):
+            raise TypeError("extract_text takes raw texts; put it first in `stages`")
+        yield self._extract(item)
+
+    def _extract(self, raw: Raw) -> Draft | Drop:
+        if len(raw.body) > self.config.max_bytes:
+            return refuse(raw, self.name, "too_large", f"{len(raw.body):,} bytes, limit {self.config.max_bytes:,}")
+        text = decoded(raw, self.name, "not_text", self.config.encodings)
+        if isinstance(text, Drop):
+            return text
+        text = tidy(text)
+        if not text.strip():
+            return refuse(raw, self.name, "no_text", "nothing but white space")
+        return document(raw, text, self.step, title=raw.title)

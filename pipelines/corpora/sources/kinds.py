@@ -1,0 +1,11 @@
+"""All kinds of sources that read files."""
+
+from trivium.pipelines.corpora.sources.folder import HtmlFolder
+from trivium.pipelines.corpora.sources.jsonl import Jsonl
+from trivium.pipelines.corpora.sources.latex import LatexFolder
+from trivium.pipelines.corpora.sources.parquet import Parquet
+from trivium.pipelines.corpora.sources.pdf import PdfFolder
+from trivium.pipelines.corpora.sources.text import MarkdownFolder, TextFolder
+from trivium.pipelines.corpora.sources.tree import SourceTree
+
+FileSource = HtmlFolder | TextFolder | MarkdownFolder | LatexFolder | PdfFolder | SourceTree | Jsonl | Parquet

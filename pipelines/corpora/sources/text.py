@@ -1,0 +1,102 @@
+"""Folders of plain text and of Markdown: whole files, or files cut into records where a stated line begins one."""
+
+import io
+import re
+from collections.abc import Iterator
+
+from trivium.data.stage import Content, Drop, Outcome
+from trivium.data.text.charset import decode
+from trivium.pipelines.corpora.sources import files, lines, streams
+from trivium.pipelines.corpora.sources.base import Place, RefusedError
+from trivium.pipelines.corpora.sources.folder import readable_path
+from trivium.pipelines.corpora.sources.packed import Packed
+
+_WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+
+
+class MarkdownFolder(Packed, kw_only=True, tag="markdown_folder"):
+    """Markdown files below a folder or in archives."""
+
+    GIVES = Content.MARKDOWN
+
+    suffixes: tuple[str, ...] = (".md", ".markdown", ".mdx")
+    mime: str = "text/markdown"
+
+
+class TextFolder(Packed, kw_only=True, tag="text_folder"):
+    """Text files below a folder or in archives, each a record of its own.
+
+    With `begins` a record begins at each line that this regular expression matches (an entry of a dictionary, a letter
+    of a mailbox) and, with `ends_apart`, that line itself is left out (a rule between records). Files above 32 MiB are
+    then read in blocks by many workers; `max_bytes` is of a record, and a file in UTF-16 must not be longer.
+    """
+
+    GIVES = Content.PLAIN
+
+    suffixes: tuple[str, ...] = (".txt", ".text", ".txt.gz")
+    mime: str = "text/plain"
+    begins: str = ""
+    ends_apart: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            re.compile(self.begins)
+        except re.error as error:
+            raise ValueError(f"begins: {self.begins!r} is no regular expression: {error}") from None
+        if self.ends_apart and not self.begins:
+            raise ValueError("ends_apart is of the lines that `begins` matches; give that too")
+
+    def split(self, place: Place) -> Iterator[Place | Drop]:
+        if not self.begins or self._archive(place) or streams.coding_of(place.path):
+            yield from super().split(place)
+            return
+        try:
+            for offset, length in lines.blocks(files.size_of(readable_path(place), place.root)):
+                yield Place(path=place.path, address=place.address, offset=offset, length=length, root=place.root)
+        except RefusedError as why:
+            yield self.refused(place.address, why)
+
+    def read(self, place: Place, corpus: str, domain: str) -> Iterator[Outcome]:
+        if not self.begins or self._archive(place) or place.member:
+            yield from super().read(place, corpus, domain)
+            return
+        try:
+            path = readable_path(place)
+            with streams.unpacked(files.opened(path, place.root), path, self.max_ratio) as file:
+                wide = file.read(4).startswith(_WIDE_BOMS) if place.offset >= 0 else False
+                if wide and place.offset:
+                    return  # the first block's reader takes it whole: its lines end in two bytes
+                if place.offset >= 0:
+                    file.seek(0)
+                if wide:
+                    whole = files.bounded(file.read(self.max_bytes + 1), self.max_bytes, lambda: place.length)
+                    yield from self.records(place.address, whole, corpus, domain)
+                else:
+                    yield from self._cut(place, file, corpus, domain)
+        except RefusedError as why:
+            yield self.refused(place.address, why)
+
+    def records(self, address: str, body: bytes, corpus: str, domain: str) -> Iterator[Outcome]:
+        """A file that was read whole, from an archive, say: cut too."""
+        if not self.begins:
+            yield from super().records(address, body, corpus, domain)
+            return
+        text = decode(body)[0].encode() if body.startswith(_WIDE_BOMS) else body
+        yield from self._cut(Place(path="", address=address), io.BytesIO(text), corpus, domain)
+
+    def _cut(self, place: Place, file: io.BufferedIOBase, corpus: str, domain: str) -> Iterator[Outcome]:
+        pattern = re.compile(self.begins.encode())
+        found = lines.records(file, self.max_bytes, offset=max(0, place.offset), length=place.length, begins=pattern)
+        for record in found:
+            address = f"{place.address}@{record.offset}"
+            body = record.body
+            if body is None:
+                yield self.refused(address, RefusedError("too_large", f"more than {self.max_bytes:,} bytes"))
+                continue
+            if self.ends_apart and (match := pattern.match(body)):
+                body = body[max(match.end(), body.find(b"\n") + 1) :] if b"\n" in body else b""
+            if not body.strip():
+                if body is record.body or record.offset:  # a rule at the very beginning parts nothing
+                    yield self.refused(address, RefusedError("empty", "nothing but white space"))
+                continue
+            yield from super().records(address, body, corpus, domain)
