@@ -1,0 +1,62 @@
+"""The order of a repository's files: readme first, what is used before what uses it, tests and examples last.
+
+Depth first along the imports from the files in order of path, each written after all it depends on; so files that
+belong together stay together. In a circle of imports the edge that closes it is the one that is not kept, and where a
+walk enters a circle depends on paths alone: the order is a pure function of (path, imports).
+"""
+
+from collections.abc import Iterator, Sequence
+
+from trivium.data.code.paths import folder_of, is_readme, is_test, name_of
+from trivium.data.code.resolve import Resolver
+
+Edges = Sequence[Sequence[int]]  # of each file the files that it depends on
+
+
+def dependencies(paths: Sequence[str], languages: Sequence[str], imports: Sequence[Sequence[str]]) -> list[list[int]]:
+    """Of each file the numbers of those that it imports."""
+    resolver = Resolver(paths)
+    return [
+        resolver.targets(number, language, names)
+        for number, (language, names) in enumerate(zip(languages, imports, strict=True))
+    ]
+
+
+def ordered(paths: Sequence[str], edges: Edges) -> list[int]:
+    """All numbers once: readmes of the top, then the rest by dependency, then tests by dependency."""
+    kinds = [_kind(path) for path in paths]
+    by_path = sorted(range(len(paths)), key=lambda number: _place(paths[number]))
+    done = [False] * len(paths)
+    found: list[int] = []
+    for kind in range(3):
+        for start in by_path:
+            if kinds[start] == kind and not done[start]:
+                found.extend(_walk(start, edges, kinds, done))
+    return found
+
+
+def _kind(path: str) -> int:
+    if is_readme(path) and "/" not in path:
+        return 0
+    return 2 if is_test(path) else 1
+
+
+def _place(path: str) -> tuple[str, int, str, str]:
+    """Folders in order of name, a folder's own readme first, its files before its folders' files."""
+    return folder_of(path), 0 if is_readme(path) else 1, name_of(path), path
+
+
+def _walk(start: int, edges: Edges, kinds: Sequence[int], done: list[bool]) -> Iterator[int]:
+    """Post-order from `start` along edges to files of its kind; without recursion, for chains of any length."""
+    done[start] = True
+    stack = [(start, iter(edges[start]))]
+    while stack:
+        number, following = stack[-1]
+        for target in following:
+            if not done[target] and kinds[target] == kinds[start]:
+                done[target] = True
+                stack.append((target, iter(edges[target])))
+                break
+        else:
+            stack.pop()
+            yield number
