@@ -51,6 +51,8 @@ class Job(Strict, frozen=True, kw_only=True):
     context: int | None = None
     peak: float | None = None  # learning rate; None: the schedule's
     warmup: float | None = None  # share of the steps; None: the schedule's
+    shape: str | None = None  # of the learning rate behind the warm-up; None: the schedule's
+    window: int | None = None  # documents packed together; None: the schedule's
     mixture: dict[str, float] | None = None  # shares of tokens; None: the schedule's
     changes: tuple[str, ...] = ()  # as --set gives them
     evaluate: int = 0  # steps; 0: not at all
@@ -81,6 +83,8 @@ class Job(Strict, frozen=True, kw_only=True):
         raw["corpora"] = {name: corpus for name, corpus in raw["corpora"].items() if name in used}
         raw["lr"] |= {} if self.peak is None else {"peak": self.peak}
         raw["lr"] |= {} if self.warmup is None else {"warmup_ratio": self.warmup}
+        raw["lr"] |= {} if self.shape is None else {"shape": self.shape}
+        raw |= {} if self.window is None else {"window": self.window}
         return raw
 
     def overrides(self, schedule: Path, corpora: Path) -> list[str]:
@@ -131,6 +135,39 @@ def load_runs(rows: int = LOAD_ROWS, steps: int = 60) -> Iterator[Job]:
         yield Job(
             name=name, kind="load", preset=preset, steps=steps, rows=times * rows, context=512,
             peak=0.004 * steps / 100, warmup=1.0, mixture=mixture, changes=changes, place=0, memory=0.5,
+        )  # fmt: skip
+
+
+# What moves the load of `load-tiny`: the rate that the warm-up ends at (None: one that rises by 4e-5 a step), whether
+# each step has the mixture's shares, and the rest; the most telling first.
+TRIALS: dict[str, dict[str, Any]] = {
+    "even-2e-4": {"peak": 2e-4},
+    "even-1e-6": {"peak": 1e-6},
+    "even-2e-4-long": {"peak": 2e-4, "times": 2},
+    "even-2e-4-ema": {"peak": 2e-4, "changes": ("model.backbone.moe.balance_ema=0.5",)},
+    "even-6e-4": {"peak": 6e-4},
+    "even-rise": {"peak": None},
+    "text-2e-4": {"peak": 2e-4, "mixture": {"web": 1.0}},
+    "uneven-2e-4": {"peak": 2e-4, "window": None},
+    "even-2e-4-longer": {"peak": 2e-4, "times": 4},
+    "even-2e-4-longer-ema": {"peak": 2e-4, "times": 4, "changes": ("model.backbone.moe.balance_ema=0.5",)},
+}
+TRIAL_WARMUP = 20  # steps
+
+
+def trial_runs(rows: int = LOAD_ROWS, steps: int = 36) -> Iterator[Job]:
+    """`tiny` as in the load test with one thing changed at a time; not part of a run of all parts.
+
+    A window of half a step's documents makes windows of one step, so that each step has the mixture's shares.
+    """
+    for name, given in TRIALS.items():
+        peak, times = given["peak"], given.get("times", 1)
+        rise = {"peak": 4e-5 * steps, "warmup": 1.0}
+        settled = {"peak": peak, "warmup": TRIAL_WARMUP / steps, "shape": "constant"}
+        yield Job(
+            name=f"trial-{name}", kind="load", preset="tiny", steps=steps, rows=times * rows, context=512,
+            window=given.get("window", rows), mixture=given.get("mixture"), changes=given.get("changes", ()),
+            memory=min(1.0, 0.25 * times), **(rise if peak is None else settled),
         )  # fmt: skip
 
 

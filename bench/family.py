@@ -31,6 +31,7 @@ from trivium.kernels.bench.report import commit, versions
 
 ROOT = jobs.ROOT
 PARTS = ("load", "runs", "switches")
+TRIALS = "trials"  # of the load: only when asked for
 GRACE = 45.0  # seconds between asking runs to leave and killing them: a checkpoint of small has 15 GB
 PACKING = 10.0
 
@@ -110,8 +111,9 @@ def _jobs(options: argparse.Namespace) -> list[jobs.Job]:
         "runs": list(jobs.main_runs(steps)),
         "load": list(jobs.load_runs(rows=options.load_rows)),
         "switches": list(jobs.switch_runs()),
+        TRIALS: list(jobs.trial_runs(rows=options.load_rows)),
     }
-    chosen = [job for part in ("runs", "load", "switches") if part in (options.part or PARTS) for job in made[part]]
+    chosen = [job for part, found in made.items() if part in (options.part or PARTS) for job in found]
     return [job for job in chosen if not options.only or job.name in options.only]
 
 
@@ -120,7 +122,7 @@ def _quick_jobs() -> list[jobs.Job]:
     shared: dict[str, Any] = {"preset": "nano", "rows": 2, "context": 512, "changes": small}
     return [
         jobs.Job(name="nano", kind="run", steps=4, evaluate=4, **(shared | {"changes": (*small, "eval.rows=1")})),
-        jobs.Job(name="load-nano", kind="load", steps=3, **shared),
+        jobs.Job(name="load-nano", kind="load", steps=3, window=2, shape="constant", **shared),
         jobs.Job(name="switch-residual-plain", kind="switch", steps=3,
                  **(shared | {"changes": (*small, *jobs.SWITCHES["residual-plain"])})),
     ]  # fmt: skip
@@ -152,7 +154,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--slots", type=int, default=4, help="processes a GPU")
     parser.add_argument("--steps", action="append", metavar="[RUN=]N", help="steps of the long runs; repeatable")
     parser.add_argument("--load-rows", type=int, default=jobs.LOAD_ROWS, help="rows of 512 tokens in the load test")
-    parser.add_argument("--part", action="append", choices=PARTS, help="only this part; repeatable")
+    parser.add_argument("--part", action="append", choices=(*PARTS, TRIALS), help="only this part; repeatable")
     parser.add_argument("--only", action="append", metavar="JOB", help="only this job, such as k2-tiny; repeatable")
     parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="given to every run; repeatable")
     parser.add_argument("--commit", help="what to call the code where git can't tell")

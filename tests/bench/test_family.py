@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from trivium.curriculum.learning_rate import learning_rate
 from trivium.curriculum.schedule import Schedule
 from trivium.data.config import from_mapping
 from trivium.model.presets import configure
@@ -124,7 +125,7 @@ def test_speed_is_of_the_second_half(family):
 
 def test_every_job_has_the_steps_it_was_given_and_a_model_that_can_be_built(family):
     jobs = family["jobs"]
-    made = [*jobs.main_runs(jobs.STEPS), *jobs.load_runs(), *jobs.switch_runs()]
+    made = [*jobs.main_runs(jobs.STEPS), *jobs.load_runs(), *jobs.switch_runs(), *jobs.trial_runs()]
     assert len({job.name for job in made}) == len(made)
     for job in made:
         schedule = from_mapping(job.schedule(), Schedule, name=job.name)
@@ -134,7 +135,9 @@ def test_every_job_has_the_steps_it_was_given_and_a_model_that_can_be_built(fami
         if job.kind == "load":
             assert config.backbone.moe.experts == 256
             assert schedule.stages[0].batch >= 65536
-            assert schedule.lr.peak == pytest.approx(0.004 * job.steps / 100)
+            rate = learning_rate(19, job.steps, schedule.lr)  # of the last step before load is judged
+            assert rate == pytest.approx(8e-4 if job.shape is None else job.peak)
+            assert schedule.window == (job.window or 4096)
     short = made[0].shortened(700)
     assert sum(s.tokens // s.batch for s in from_mapping(short.schedule(), Schedule, name="s").stages) == 700
 
