@@ -4,6 +4,7 @@ Odd: a signature begins with the digest of everything that made it (engine and i
 seed, n-gram, normaliser), because rensa changed its algorithm once and values carry no trace of it.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -12,7 +13,8 @@ import numpy.typing as npt
 import xxhash
 
 from trivium.data.config import digest
-from trivium.data.dedup.shingles import NORMALISER, NORMALISER_VERSION, Hashes, shingles, words_of
+from trivium.data.dedup.shingles import shingle
+from trivium.data.dedup.words import NORMALISER, NORMALISER_VERSION, Counts, Hashes
 from trivium.errors import DigestError
 
 Engine = Literal["rensa", "datasketch"]
@@ -50,30 +52,44 @@ def spec(engine: Engine, *, permutations: int, seed: int, ngram: int) -> Spec:
 
 def sign(text: str, made: Spec, *, min_words: int) -> bytes:
     """The signature's bytes, or b"" for a text too short to compare (it never enters the bands)."""
-    words = words_of(text)
-    return sign_hashes(shingles(words, made.ngram), made) if len(words) >= min_words else b""
+    return sign_texts([text], made, min_words=min_words)[0]
+
+
+def sign_texts(texts: Sequence[str], made: Spec, *, min_words: int) -> list[bytes]:
+    """Like `sign`, for many texts at once: a few hundred kB of them cost a third of what single texts do."""
+    found = shingle(texts, made.ngram)
+    enough = (np.diff(found.offsets) > 0) & (found.words >= min_words)
+    rows = (made.head + row.tobytes() for row in sign_rows(found.hashes, found.offsets, made).astype("<u4"))
+    return [row if use else b"" for row, use in zip(rows, enough.tolist(), strict=True)]
+
+
+def sign_rows(hashes: Hashes, offsets: Counts, made: Spec) -> Values:
+    """One row of `permutations` values for each text, whose shingle hashes are `hashes[offsets[i]:offsets[i + 1]]`."""
+    count = len(offsets) - 1
+    if made.engine == "datasketch":
+        parts = [hashes[offsets[i] : offsets[i + 1]] for i in range(count)]
+        return np.array([_datasketch(part, made) for part in parts], dtype=np.uint32).reshape(count, made.permutations)
+    from rensa import RMinHash
+
+    rows = RMinHash.digest_matrix_from_flat_token_hashes(hashes, offsets.tolist(), made.permutations, made.seed)
+    return np.array(rows.to_rows(), dtype=np.uint32).reshape(count, made.permutations)
 
 
 def sign_hashes(hashes: Hashes, made: Spec) -> bytes:
-    """Like `sign`, from distinct shingle hashes."""
+    """Like `sign`, from shingle hashes."""
     if not len(hashes):
         return b""
-    values = _rensa(hashes, made) if made.engine == "rensa" else _datasketch(hashes, made)
-    return made.head + values.astype("<u4").tobytes()
-
-
-def _rensa(hashes: Hashes, made: Spec) -> Values:
-    from rensa import RMinHash
-
-    rows = RMinHash.digest_matrix_from_flat_token_hashes(hashes, [0, len(hashes)], made.permutations, made.seed)
-    return np.asarray(rows.to_rows()[0], dtype=np.uint32)
+    offsets = np.array([0, len(hashes)], dtype=np.int64)
+    values: bytes = sign_rows(hashes, offsets, made)[0].astype("<u4").tobytes()
+    return made.head + values
 
 
 def _datasketch(hashes: Hashes, made: Spec) -> Values:
     from datasketch import MinHash
 
     sketch = MinHash(num_perm=made.permutations, seed=made.seed, hashfunc=int, scheme="affine32")
-    sketch.update_batch((hashes >> np.uint64(32)).astype(np.uint32))
+    if len(hashes):
+        sketch.update_batch((hashes >> np.uint64(32)).astype(np.uint32))
     return np.asarray(sketch.hashvalues, dtype=np.uint32)
 
 

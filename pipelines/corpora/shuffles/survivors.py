@@ -10,7 +10,7 @@ import msgspec
 
 from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.near import NearDedup
-from trivium.data.dedup.shingles import Hashes, jaccard, shingles, words_of
+from trivium.data.dedup.shingles import Hashes, jaccard, shingles_of
 from trivium.data.dedup.survivor import choose
 from trivium.data.stage import EXCERPT, Drop
 from trivium.errors import BuildError
@@ -32,7 +32,7 @@ class ShingleSets:
     def of(self, ref: Ref) -> Hashes:
         found = self._sets.pop(ref.source_id, None)
         if found is None:
-            found = shingles(words_of(self._reader.get(ref).document.text), self._ngram)
+            found = shingles_of(self._reader.get(ref).document.text, self._ngram)
         self._sets[ref.source_id] = found
         if len(self._sets) > self._keep:
             self._sets.pop(next(iter(self._sets)))

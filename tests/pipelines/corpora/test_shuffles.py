@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivium.data.dedup.near import NearDedup
-from trivium.data.dedup.shingles import jaccard, shingles, words_of
+from trivium.data.dedup.shingles import jaccard, shingles_of
 from trivium.data.dedup.signature import estimate, sign, spec
 from trivium.data.records import Document, Meta, Text, source_id
 from trivium.data.stage import Draft, Drop
@@ -65,7 +65,7 @@ def alike(share: int) -> tuple[str, str]:
 
 
 def truth(near: NearDedup, texts: tuple[str, str]) -> float:
-    return jaccard(*(shingles(words_of(text), near.ngram) for text in texts))
+    return jaccard(*(shingles_of(text, near.ngram) for text in texts))
 
 
 def edges(build, near: NearDedup, refs: list[Ref]) -> list[bytes]:
