@@ -25,7 +25,9 @@ POLICY = (
     Rule(score="alphabetic_words", min=0.8, reason="not_words"),
     Rule(score="stop_words", min=2, reason="no_prose"),
     Rule(score="duplicate_lines", max=0.3, reason="repeated_lines"),
-    Rule(score="duplicate_line_characters", max=0.2, reason="repeated_lines"),
+    Rule(score="duplicate_line_characters", max=0.1, reason="repeated_lines"),  # FineWeb; Gopher has 0.2
+    Rule(score="duplicate_paragraphs", max=0.3, reason="repeated_paragraphs"),
+    Rule(score="duplicate_paragraph_characters", max=0.2, reason="repeated_paragraphs"),
     Rule(score="top_2gram", max=0.2, reason="repetition"),
     Rule(score="top_3gram", max=0.18, reason="repetition"),
     Rule(score="top_4gram", max=0.16, reason="repetition"),
@@ -46,19 +48,33 @@ class Heuristics:
     """Measures a document's text; the first broken rule of the policy names the drop's reason."""
 
     name = "heuristics"
-    version = 1
+    version = 2
 
     class Config(StageConfig, kw_only=True, tag="heuristics"):
+        """`languages`: by ISO 639 code, rules that stand in the place of all of the policy's on the same scores.
+
+        A document's language is what the `language` stage found, or the source's; English where neither says. A rule on
+        a score that says nothing of the document (no stop words are known, its script has no blanks) is passed over.
+        """
+
         SCORES = SCORES
 
         policy: tuple[Rule, ...] = POLICY
+        languages: dict[str, tuple[Rule, ...]] = {}
 
         def build(self) -> "Heuristics":
             return Heuristics(self)
 
+        def policy_of(self, language: str) -> tuple[Rule, ...]:
+            """The policy with the language's own rules put in."""
+            own = self.languages.get(language, ())
+            taken = {rule.score for rule in own}
+            return (*(rule for rule in self.policy if rule.score not in taken), *own)
+
     def __init__(self, config: Config) -> None:
         self.config = config
         self.step = Step(name=self.name, version=self.version, parameters=digest(config))
+        self._policies = {language: config.policy_of(language) for language in config.languages}
 
     def open(self) -> None:
         pass
@@ -69,4 +85,7 @@ class Heuristics:
     def process(self, item: Item) -> Iterator[Outcome]:
         if not isinstance(item, Draft):
             raise TypeError("heuristics takes documents; put an extracting stage before it")
-        yield decide(item, measure(item.document.text), self.config.policy, self.step)
+        language = item.document.meta.language
+        scores = measure(item.document.text, language)
+        policy = self._policies.get(language, self.config.policy)
+        yield decide(item, scores, [rule for rule in policy if rule.score in scores], self.step)

@@ -1,131 +1,154 @@
 """What is measured about a text: the rules of Gopher, C4 and FineWeb as plain scores. No rule decides anything here.
 
-Sources: Gopher, arXiv 2112.11446, table A1 (quality and repetition); C4, arXiv 1910.10683, section 2.2; FineWeb, arXiv
-2406.17557, section 3.6 (line punctuation, short lines, characters in duplicated lines).
+Each rule is one small function of a `View`; its docstring names the source and the published threshold, which stands in
+the recipe's policy. Sources: Gopher, arXiv 2112.11446, table A1; C4, arXiv 1910.10683, section 2.2, and mC4, arXiv
+2010.11934, section 3.1; FineWeb, arXiv 2406.17557, section 3.6. docs/corpora/filters.md compares them with datatrove's.
 """
 
-import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable
 
-import numpy as np
-import numpy.typing as npt
+from trivium.data.text.repetition import DUPLICATE_NGRAMS, TOP_NGRAMS, shares
+from trivium.data.text.stop_words import stop_words_of
+from trivium.data.text.view import View
 
-Numbers = npt.NDArray[np.int64]
-
-_WORD = re.compile(r"\S+")
-_LETTER = re.compile(r"[^\W\d_]")
-_STOP = frozenset({"the", "be", "to", "of", "and", "that", "have", "with"})  # Gopher's eight
-_BULLETS = ("•", "-", "*", "‣", "◦", "–", "·")
-_ENDS = (".", "!", "?", '"', "”", "'", "’", "。", "！", "？", ":", ";")
+_BULLETS = ("•", "-", "*", "‣", "◦", "–", "·", "●", "▪")
+# Unicode's Sentence_Terminal of scripts in use today; closing quotes and brackets may stand behind one.
+_TERMINAL = frozenset("!.?։؝؞؟۔।॥၊။።፧፨។៕᠃᠉‼‽⁇⁈⁉。﹒﹖﹗！．？｡")
+_CLOSING = "\"'”’»›)]}」』）】 \t\r"
 _SHORT_LINE = 30  # characters, FineWeb
-
-TOP_NGRAMS = (2, 3, 4)
-DUPLICATE_NGRAMS = (5, 6, 7, 8, 9, 10)
-SCORES = (
-    "words",
-    "mean_word_length",
-    "symbols_per_word",
-    "bullet_lines",
-    "ellipsis_lines",
-    "alphabetic_words",
-    "stop_words",
-    "duplicate_lines",
-    "duplicate_line_characters",
-    *(f"top_{n}gram" for n in TOP_NGRAMS),
-    *(f"duplicate_{n}grams" for n in DUPLICATE_NGRAMS),
-    "punctuated_lines",
-    "short_lines",
-    "lines_per_word",
-    "curly_brackets",
-    "placeholder",
-)
+_LONG_LINE = 200  # characters, mC4
 
 
-def measure(text: str) -> dict[str, float]:
-    """All scores of one text; counts are counts, everything else is a share between 0 and 1 or a mean."""
-    words = _WORD.findall(text)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if not words:
-        return dict.fromkeys(SCORES, 0.0)
-    scores = {**_words(text, words), **_lines(lines), **_repetition(words)}
-    scores["lines_per_word"] = max(0, len(lines) - 1) / len(words)
+def words(view: View) -> float:
+    """Words that are more than symbols. Gopher: 50 … 100,000."""
+    return view.content[0]
+
+
+def mean_word_length(view: View) -> float:
+    """Characters a word, symbols left out. Gopher: 3 … 10."""
+    count, characters = view.content
+    return characters / count if count else 0.0
+
+
+def symbols_per_word(view: View) -> float:
+    """Hash signs or ellipses a word, whichever are more. Gopher: at most 0.1 for either."""
+    hashes = view.text.count("#")
+    ellipses = view.text.count("...") + view.text.count("…")
+    return max(hashes, ellipses) / len(view.words)
+
+
+def bullet_lines(view: View) -> float:
+    """Share of lines that begin with a bullet. Gopher: at most 0.9."""
+    return sum(line.lstrip().startswith(_BULLETS) for line in view.lines) / len(view.lines)
+
+
+def ellipsis_lines(view: View) -> float:
+    """Share of lines that end with an ellipsis. Gopher: at most 0.3."""
+    return sum(line.rstrip().endswith(("...", "…")) for line in view.lines) / len(view.lines)
+
+
+def alphabetic_words(view: View) -> float:
+    """Share of words with a letter. Gopher: at least 0.8."""
+    return view.with_letters / len(view.words)
+
+
+def duplicate_lines(view: View) -> float:
+    """Share of lines that stood before. Gopher: at most 0.3."""
+    return view.repeated_lines[0] / len(view.lines)
+
+
+def duplicate_line_characters(view: View) -> float:
+    """Share of characters in them, line breaks not counted. Gopher: at most 0.2; FineWeb: 0.1."""
+    return view.repeated_lines[1] / (len(view.text) - view.text.count("\n"))
+
+
+def duplicate_paragraphs(view: View) -> float:
+    """Share of paragraphs that stood before. Gopher: at most 0.3."""
+    return view.repeated_paragraphs[0] / len(view.paragraphs)
+
+
+def duplicate_paragraph_characters(view: View) -> float:
+    """Share of characters in them. Gopher: at most 0.2."""
+    return view.repeated_paragraphs[1] / len(view.text)
+
+
+def punctuated_lines(view: View) -> float:
+    """Share of lines that end a sentence. FineWeb: at least 0.12."""
+    return sum(line.rstrip(_CLOSING)[-1:] in _TERMINAL for line in view.lines) / len(view.lines)
+
+
+def short_lines(view: View) -> float:
+    """Share of lines of at most 30 characters. FineWeb: at most 0.67."""
+    return sum(len(line) <= _SHORT_LINE for line in view.lines) / len(view.lines)
+
+
+def lines_per_word(view: View) -> float:
+    """Line breaks a word, empty lines not counted. FineWeb: at most 0.3."""
+    return (len(view.lines) - 1) / len(view.words)
+
+
+def long_lines(view: View) -> float:
+    """How many lines have 200 characters or more. mC4: at least 3."""
+    return sum(len(line) >= _LONG_LINE for line in view.lines)
+
+
+def curly_brackets(view: View) -> float:
+    """How many curly brackets. C4: none (which drops every page of code)."""
+    return view.text.count("{") + view.text.count("}")
+
+
+def placeholder(view: View) -> float:
+    """1 for a page of filler or one that asks for JavaScript. C4: 0."""
+    text = view.text
+    # Lower case is costly beyond ASCII, so the rarest letters are looked for first.
+    if not any(part in text for part in ("psum", "PSUM", "cript is dis", "CRIPT IS DIS")):
+        return 0.0
     lowered = text.lower()
-    scores["curly_brackets"] = float(text.count("{") + text.count("}"))
-    scores["placeholder"] = float("lorem ipsum" in lowered or "javascript is disabled" in lowered)
-    return {name: round(float(scores[name]), 4) for name in SCORES}
+    return float("lorem ipsum" in lowered or "javascript is disabled" in lowered)
 
 
-def _words(text: str, words: Sequence[str]) -> dict[str, float]:
-    count = len(words)
-    bare = Counter(word.strip(".,;:!?\"'()[]").lower() for word in words)
-    return {
-        "words": count,
-        "mean_word_length": sum(map(len, words)) / count,
-        "symbols_per_word": (text.count("#") + text.count("...") + text.count("…")) / count,
-        "alphabetic_words": sum(1 for word in words if _LETTER.search(word)) / count,
-        "stop_words": sum(1 for word in _STOP if word in bare),
-    }
+def stop_words(view: View, chosen: frozenset[str]) -> int:
+    """How many of the language's stop words stand in the text, alone, in lower case or capitalised. Gopher: 2 of 8."""
+    table, _ = view.numbered
+    return sum(word in table or word.capitalize() in table for word in chosen)
 
 
-def _lines(lines: Sequence[str]) -> dict[str, float]:
-    count = len(lines)
-    seen: set[str] = set()
-    repeated = repeated_characters = 0
-    for line in lines:
-        if line in seen:
-            repeated += 1
-            repeated_characters += len(line)
-        seen.add(line)
-    return {
-        "bullet_lines": sum(line.startswith(_BULLETS) for line in lines) / count,
-        "ellipsis_lines": sum(line.endswith(("...", "…")) for line in lines) / count,
-        "duplicate_lines": repeated / count,
-        "duplicate_line_characters": repeated_characters / sum(map(len, lines)),
-        "punctuated_lines": sum(line.endswith(_ENDS) for line in lines) / count,
-        "short_lines": sum(len(line) <= _SHORT_LINE for line in lines) / count,
-    }
+RULES: tuple[Callable[[View], float], ...] = (
+    words,
+    mean_word_length,
+    symbols_per_word,
+    bullet_lines,
+    ellipsis_lines,
+    alphabetic_words,
+    duplicate_lines,
+    duplicate_line_characters,
+    duplicate_paragraphs,
+    duplicate_paragraph_characters,
+    punctuated_lines,
+    short_lines,
+    lines_per_word,
+    long_lines,
+    curly_brackets,
+    placeholder,
+)
+REPETITION = (*(f"top_{n}gram" for n in TOP_NGRAMS), *(f"duplicate_{n}grams" for n in DUPLICATE_NGRAMS))
+STOP_WORDS = "stop_words"
+SCORES = (*(rule.__name__ for rule in RULES), *REPETITION, STOP_WORDS)
 
 
-def _repetition(words: Sequence[str]) -> dict[str, float]:
-    """Share of characters in the most frequent n-gram (small n) and in any repeated n-gram (large n).
+def measure(text: str, language: str = "en") -> dict[str, float]:
+    """All scores of one text; counts are counts, everything else is a share between 0 and 1 or a mean.
 
-    N-grams are numbered exactly, each from the number of its first n - 1 words and its last word; nothing is hashed.
+    Two are absent where they say nothing: `stop_words` of a language without a list, `mean_word_length` where at least
+    half of the words are single characters of a script without blanks.
     """
-    table: dict[str, int] = {}
-    numbers = np.array([table.setdefault(word, len(table)) for word in words], dtype=np.int64)
-    lengths = np.array([len(word) for word in words], dtype=np.int64)
-    total = int(lengths.sum())
-    scores: dict[str, float] = {f"top_{n}gram": 0.0 for n in TOP_NGRAMS}
-    scores |= {f"duplicate_{n}grams": 0.0 for n in DUPLICATE_NGRAMS}
-    grams = numbers
-    for n in range(2, min(max(DUPLICATE_NGRAMS), len(words)) + 1):
-        keys = grams[:-1] * len(table) + numbers[n - 1 :]
-        _, first, grams = np.unique(keys, return_index=True, return_inverse=True)
-        if n in TOP_NGRAMS:
-            scores[f"top_{n}gram"] = _top(grams, first, lengths, n) / total
-        if n in DUPLICATE_NGRAMS:
-            scores[f"duplicate_{n}grams"] = _repeated(grams, first, lengths, n) / total
-    return scores
-
-
-def _top(grams: Numbers, first: Numbers, lengths: Numbers, n: int) -> int:
-    """Characters in all occurrences of the most frequent n-gram; of several, the one with most characters."""
-    times = np.bincount(grams)
-    best = int(times.max())
-    if best < 2:
-        return 0
-    starts = first[times == best]
-    before = np.concatenate(([0], np.cumsum(lengths)))
-    return best * int((before[starts + n] - before[starts]).max())
-
-
-def _repeated(grams: Numbers, first: Numbers, lengths: Numbers, n: int) -> int:
-    """Characters of words inside an n-gram that came before; each word counts once."""
-    again = np.ones(len(grams), dtype=bool)
-    again[first] = False
-    edges = np.zeros(len(lengths) + 1, dtype=np.int64)
-    starts = np.flatnonzero(again)
-    np.add.at(edges, starts, 1)
-    np.add.at(edges, starts + n, -1)
-    return int(lengths[np.cumsum(edges[:-1]) > 0].sum())
+    view = View(text)
+    known = stop_words_of(language or "en")
+    if not view.words:
+        return {name: 0.0 for name in SCORES if name != STOP_WORDS or known is not None}
+    scores = {rule.__name__: rule(view) for rule in RULES} | shares(view)
+    if known is not None:
+        scores[STOP_WORDS] = stop_words(view, known)
+    if 2 * view.alone > len(view.words):
+        del scores[mean_word_length.__name__]
+    return {name: round(float(value), 4) for name, value in scores.items()}

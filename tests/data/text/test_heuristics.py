@@ -11,7 +11,9 @@ from trivium.data.config import from_mapping
 from trivium.data.records import Document, Text
 from trivium.data.stage import Draft, Drop, Raw
 from trivium.data.text.heuristics import POLICY, Heuristics, Rule
-from trivium.data.text.rules import DUPLICATE_NGRAMS, SCORES, TOP_NGRAMS, measure
+from trivium.data.text.repetition import DUPLICATE_NGRAMS, TOP_NGRAMS
+from trivium.data.text.rules import SCORES, measure
+from trivium.data.text.view import View
 from trivium.errors import ConfigError
 
 PROSE = (
@@ -32,36 +34,51 @@ def run(text: str, **config) -> Draft | Drop:
     return outcome
 
 
-def slow_repetition(words: list[str]) -> dict[str, float]:
-    total = sum(map(len, words))
-    scores = {}
+def slow_repetition(text: str) -> dict[str, float]:
+    """Table A1 of Gopher, word by word, read from the left without overlap."""
+    words, scores = text.split(), {}
     for n in TOP_NGRAMS:
-        grams = Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
-        best = max(grams.values(), default=0)
-        sizes = [sum(map(len, gram)) for gram, times in grams.items() if times == best]
-        scores[f"top_{n}gram"] = best * max(sizes) / total if best > 1 else 0.0
+        grams = Counter(" ".join(words[i : i + n]) for i in range(len(words) - n + 1))
+        ((gram, times),) = grams.most_common(1) or [("", 0)]
+        scores[f"top_{n}gram"] = times * len(gram) / len(text) if times > 1 else 0.0
     for n in DUPLICATE_NGRAMS:
-        seen, covered = set(), set()
-        for i in range(len(words) - n + 1):
+        seen, total, i = set(), 0, 0
+        while i <= len(words) - n:
             gram = tuple(words[i : i + n])
-            covered |= set(range(i, i + n)) if gram in seen else set()
+            total += sum(map(len, gram)) if gram in seen else 0
+            i += n if gram in seen else 1
             seen.add(gram)
-        scores[f"duplicate_{n}grams"] = sum(len(words[i]) for i in covered) / total
+        scores[f"duplicate_{n}grams"] = total / len(text)
     return scores
 
 
 @given(st.lists(st.sampled_from(("a", "bb", "ccc", "dddd")), min_size=1, max_size=60))
 def test_repetition_equals_the_slow_definition(words):
-    found = measure(" ".join(words))
-    for name, value in slow_repetition(words).items():
+    text = " ".join(words)
+    found = measure(text)
+    for name, value in slow_repetition(text).items():
         assert found[name] == pytest.approx(value, abs=1e-4), name
+
+
+@given(st.text(alphabet=st.sampled_from("ab1_#.é ½²\u3000\n\t日本ไท한\U00020000\x1c\u2028"), max_size=60))
+def test_words_are_runs_between_blanks_or_single_characters(text):
+    alone = "日本ไท\U00020000"
+    spaced = "".join(f" {c} " if c in alone else c for c in text)
+    view = View(text)
+    assert view.words == spaced.split()
+    assert view.lengths.tolist() == [len(word) for word in view.words]
+    assert view.with_letters == sum(any(c.isalpha() for c in word) for word in view.words)
+    assert view.content[0] == sum(any(c.isalnum() for c in word) for word in view.words)
+    table, numbers = view.numbered
+    assert [list(table)[number] for number in numbers] == view.words
 
 
 @given(st.text(max_size=300))
 def test_any_text_has_every_score(text):
     scores = measure(text)
     assert tuple(scores) == SCORES
-    shares = set(SCORES) - {"words", "mean_word_length", "symbols_per_word", "stop_words", "curly_brackets"}
+    counts = {"words", "mean_word_length", "symbols_per_word", "stop_words", "curly_brackets", "long_lines"}
+    shares = set(SCORES) - counts
     assert all(scores[name] >= 0 for name in SCORES)
     assert all(scores[name] <= 1 for name in shares)
 
@@ -72,6 +89,7 @@ def test_line_scores():
     assert scores["ellipsis_lines"] == pytest.approx(1 / 5)
     assert scores["duplicate_lines"] == pytest.approx(1 / 5)
     assert scores["punctuated_lines"] == pytest.approx(4 / 5)
+    assert measure('He said: "Go."\nBut:\n')["punctuated_lines"] == pytest.approx(1 / 2)
     assert scores["short_lines"] == pytest.approx(4 / 5)
 
 
@@ -96,6 +114,37 @@ def test_broken_rules_name_the_reason(text, reason):
     assert isinstance(drop, Drop)
     assert drop.reason == reason
     assert "wanted" in drop.detail
+
+
+def test_paragraphs_and_symbols():
+    scores = measure("One two.\n\nOne two.\n\n\nThree # four ... # …\n")
+    assert scores["duplicate_paragraphs"] == pytest.approx(1 / 3, abs=1e-4)
+    assert scores["duplicate_paragraph_characters"] == pytest.approx(8 / 42, abs=1e-4)
+    assert scores["symbols_per_word"] == pytest.approx(2 / 10)  # two of either, not four of both
+    assert scores["words"] == 6
+
+
+def test_each_language_has_its_stop_words_and_thresholds():
+    german = "Die Katze lag in der Sonne und war mit sich und der Welt zufrieden, was nicht das Schlechteste ist. " * 8
+    assert measure(german, "de")["stop_words"] >= 6
+    assert measure(german, "en")["stop_words"] == 0
+    assert "stop_words" not in measure(german, "xx")
+    chinese = "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。" * 3
+    assert measure(chinese, "zh")["words"] > 100
+    assert "mean_word_length" not in measure(chinese, "zh")
+    rule = Rule(score="words", min=10_000, reason="short_book")
+    for language, config, kept in (
+        ("zh", {}, True),
+        ("en", {}, False),
+        ("en", {"languages": {"en": (Rule(score="stop_words", max=0, reason="x"),)}}, True),
+        ("zh", {"languages": {"zh": (rule,)}}, False),
+    ):
+        item = draft(chinese)
+        meta = msgspec.structs.replace(item.document.meta, language=language)
+        item = msgspec.structs.replace(item, document=msgspec.structs.replace(item.document, meta=meta))
+        policy = tuple(rule for rule in POLICY if rule.score in ("words", "mean_word_length", "stop_words"))
+        (outcome,) = Heuristics.Config(policy=policy, **config).build().process(item)
+        assert isinstance(outcome, Draft) == kept, (language, config)
 
 
 def test_the_policy_is_data():
