@@ -48,7 +48,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
-    """Errors of one contestant on one hard case; `problem` when it raised or returned what is not finite."""
+    """Errors of one contestant on one hard case, root mean squares of `draws` of its operands; `problem` when it raised
+    or returned what is not finite.
+    """
 
     op: str
     case: str
@@ -58,6 +60,7 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     causal: bool | None = None  # an edit leaves every earlier output bit-equal; None: not asked
     repeats: bool | None = None  # a second run gives the same bits
+    draws: int = 1
 
 
 class Cold(msgspec.Struct, frozen=True, kw_only=True):

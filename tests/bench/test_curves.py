@@ -120,8 +120,9 @@ def test_both_paths_train_and_the_report_holds_their_curves(curves, tmp_path, mo
     monkeypatch.setattr(curves, "model_config", lambda name, experts: small if experts else dense(small))
     monkeypatch.setattr(curves, "PROBE_EVERY", 1)
     documents = curves._corpus.texts(ROOT)[:6]
-    options = type("Options", (), {"context": 64, "limit": 100.0, "floor": "both"})
-    found = [curves.compare("nano", experts, 2, documents, CPU, options) for experts in (False, True)]
+    monkeypatch.setattr(curves._corpus, "texts", lambda root: documents)
+    options = type("Options", (), {"context": 64, "limit": 100.0, "floor": "both", "apart": False})
+    found = [curves.compare("nano", experts, 2, CPU, options) for experts in (False, True)]
     for pair, comparison, _ in found:
         assert pair[0].losses == pair[1].losses  # both are the PyTorch path here
         assert pair[2].losses == pytest.approx(pair[1].losses, abs=1e-4)  # the same but for roundings

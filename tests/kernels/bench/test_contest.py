@@ -1,5 +1,6 @@
 """Who gets a figure: a real run on the CPU, and contestants that are wrong in every way that matters."""
 
+import math
 import sys
 from dataclasses import replace
 
@@ -96,6 +97,31 @@ def test_hard_cases_tell_a_leak_of_later_gates_noise_and_crashes():
     ]  # fmt: skip
     assert max(found[0].errors.values()) < 1e-5
     assert found[-1].problem == "RuntimeError: no such shape"
+    assert {entry.draws for entry in found} == {accuracy.DRAWS}
+
+
+def test_draws_are_one_entry_that_holds_their_mean_square_and_every_failure():
+    def draw(error, *, causal=None, problem=""):
+        return report.Accuracy(
+            op="kda", case="x", contestant="c", peer=False, errors={"o": error, "dq": 1e-3}, problem=problem,
+            causal=causal, repeats=True,
+        )  # fmt: skip
+
+    merged = accuracy._merged([draw(3e-3, causal=True), draw(4e-3, causal=False)])
+    assert merged.errors == {"o": pytest.approx(math.sqrt(12.5e-6)), "dq": pytest.approx(1e-3)}
+    assert (merged.causal, merged.repeats, merged.draws, merged.problem) == (False, True, 2, "")
+    failed = accuracy._merged([draw(3e-3), draw(None, problem="o not finite")])
+    assert (failed.errors["o"], failed.causal, failed.problem) == (None, None, "o not finite")
+
+
+def test_hard_cases_look_at_every_head():
+    def last(y, x):
+        return y + torch.where(torch.arange(3)[:, None] == 2, 0.5, 0.0)
+
+    few = replace(KDA, oracle_heads=1)
+    hard = Hard(name="x", layout=replace(SMALL, heads=3), operands=_operands)
+    (entry,) = accuracy.judge(few, hard, [contestant("last head", last)], CPU)
+    assert entry.errors["o"] > 1e-2
 
 
 def test_the_first_call_is_timed_and_what_compiles_anew_counted(tmp_path, monkeypatch):
