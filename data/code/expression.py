@@ -84,3 +84,11 @@ def _suffices(node: Any, allow: frozenset[str]) -> bool:
         return True
     base = getattr(node, "license_symbol", None)
     return base is not None and base.key in allow
+
+
+@functools.lru_cache(maxsize=4096)
+def licenses_of(expression: str) -> frozenset[str]:
+    """The identifiers in an expression, exceptions left out; versions "only" and "or later" count as one."""
+    keys = _licensing().license_keys(expression) if expression else ()
+    names = {str(key).removesuffix("-only").removesuffix("-or-later") for key in keys}
+    return frozenset(name for name in names if not name.endswith("-exception") and "-exception-" not in name)

@@ -9,6 +9,9 @@ _LICENSE_FILE = re.compile(
     r"(?:[-_.](?!(?:py|js|ts|c|h|go|rs|java|rb|cpp|json|xml)$)[\w.+-]+)?",
     re.IGNORECASE,
 )
+_DUAL = re.compile(
+    r"(?:licen[cs]e|copying)[-_.](?:mit|apache|apache2|bsd|isc|zlib|cc0|unlicense|boost)[\w.-]*", re.IGNORECASE
+)
 _MANIFESTS = frozenset({"package.json", "cargo.toml", "pyproject.toml", "pkg-info", "composer.json"})
 _README = re.compile(r"readme(?:[-_.][\w.-]+)?", re.IGNORECASE)
 _TEST_FOLDERS = frozenset(
@@ -69,6 +72,11 @@ def is_license(path: str) -> bool:
     beside them.
     """
     return _LICENSE_FILE.fullmatch(name_of(path)) is not None and not _LICENSE.fullmatch(name_of(folder_of(path)))
+
+
+def is_dual(path: str) -> bool:
+    """A licence file that names its licence, as packages under a choice of two have them (LICENSE-MIT)."""
+    return _DUAL.fullmatch(name_of(path)) is not None
 
 
 def is_manifest(path: str) -> bool:

@@ -10,6 +10,12 @@ from typing import Annotated, get_args
 
 import msgspec
 
+from trivium.data.code.filter import CodeFilter
+from trivium.data.code.language import CodeLanguage
+from trivium.data.code.license import CodeLicense
+from trivium.data.code.masks import CodeSecrets
+from trivium.data.code.repository import Repository
+from trivium.data.code.repository_license import RepositoryLicense
 from trivium.data.config import Strict, given_by, load_yaml, locate
 from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.near import NearDedup
@@ -33,10 +39,11 @@ from trivium.pipelines.corpora.warc import Warc
 SourceConfig = FileSource | Warc | SvgFolder | SvgDrawings | Shards | LongContext
 FileStage = ExtractText.Config | ExtractMarkdown.Config
 TextStage = ExtractHtml.Config | Language.Config | Heuristics.Config
+CodeStage = CodeLanguage.Config | CodeLicense.Config | CodeFilter.Config | CodeSecrets.Config
 SvgStage = SvgSanitize.Config | SvgRender.Config
 LongStage = LongClean.Config | LongVerify.Config
-ItemStage = FileStage | TextStage | SvgStage | LongStage
-Shuffle = ExactDedup | NearDedup
+ItemStage = FileStage | TextStage | CodeStage | SvgStage | LongStage
+Shuffle = ExactDedup | NearDedup | RepositoryLicense | Repository
 StageKind = ItemStage | Shuffle
 
 _NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")

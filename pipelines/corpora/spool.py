@@ -31,6 +31,7 @@ class Ref(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     offset: int
     size: int
     scores: dict[str, float] = {}
+    license: str = ""
     cluster: str = ""
     duplicates: tuple[str, ...] = ()
     signature: bytes = b""
@@ -76,6 +77,7 @@ class SpoolWriter:
             offset=self._offset,
             size=len(payload),
             scores={name: document.meta.scores[name] for name in scores if name in document.meta.scores},
+            license=document.meta.license,
             cluster=document.meta.cluster,
             duplicates=document.meta.duplicates,
         )
@@ -96,7 +98,7 @@ class SpoolReader:
         self._files: dict[str, BinaryIO] = {}
 
     def get(self, ref: Ref) -> Draft:
-        """The draft, with the cluster and duplicates that shuffles found. Raises BuildError on a damaged spool."""
+        """The draft with what shuffles found of it since. Raises BuildError on a damaged spool."""
         file = self._files.pop(ref.path, None) or (self._build / ref.path).open("rb")
         self._files[ref.path] = file
         if len(self._files) > self._keep:
@@ -109,7 +111,13 @@ class SpoolReader:
                 "the file was cut off: run the same command again, which starts the build anew"
             )
         draft = _DRAFT.decode(payload)
-        meta = msgspec.structs.replace(draft.document.meta, cluster=ref.cluster, duplicates=ref.duplicates)
+        meta = msgspec.structs.replace(
+            draft.document.meta,
+            license=ref.license,
+            scores={**draft.document.meta.scores, **ref.scores},
+            cluster=ref.cluster,
+            duplicates=ref.duplicates,
+        )
         document = msgspec.structs.replace(draft.document, meta=meta)
         return msgspec.structs.replace(draft, document=document)
 

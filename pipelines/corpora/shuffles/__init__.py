@@ -7,14 +7,18 @@ A new kind is a `ShuffleConfig`, a file here, a line in `RUNS` and one in the re
 from collections.abc import Callable
 from typing import Any
 
+from trivium.data.code.repository import Repository
+from trivium.data.code.repository_license import RepositoryLicense
 from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.near import NearDedup
 from trivium.data.stage import ShuffleConfig
-from trivium.pipelines.corpora.shuffles import exact, near
+from trivium.pipelines.corpora.shuffles import exact, near, repository, repository_license
 from trivium.pipelines.corpora.work import Work
 
 Run = Callable[[Work, str, Any], None]
 RUNS: dict[type[ShuffleConfig], Run] = {
     ExactDedup: exact.run,
     NearDedup: near.run,
+    RepositoryLicense: repository_license.run,
+    Repository: repository.run,
 }
