@@ -17,13 +17,13 @@ from trivium.needs import cure
 PERMISSIVE = (
     "0BSD", "AFL-2.1", "AFL-3.0", "AML", "Apache-1.1", "Apache-2.0", "Artistic-2.0", "BSD-1-Clause", "BSD-2-Clause",
     "BSD-2-Clause-Patent", "BSD-2-Clause-Views", "BSD-3-Clause", "BSD-3-Clause-Clear", "BSD-3-Clause-LBNL",
-    "BSD-4-Clause", "BSD-Source-Code", "BSL-1.0", "Beerware", "BlueOak-1.0.0", "Bitstream-Vera", "CC-BY-3.0",
-    "CC-BY-4.0", "CC0-1.0", "CNRI-Python", "ECL-2.0", "FSFAP", "FSFUL", "FTL", "HPND", "HPND-sell-variant", "ICU",
-    "IJG", "ISC", "Libpng", "MIT", "MIT-0", "MIT-CMU", "MIT-Modern-Variant", "MS-PL", "MulanPSL-2.0", "NCSA", "NTP",
-    "OLDAP-2.8", "OpenSSL", "PHP-3.01", "PSF-2.0", "PostgreSQL", "Python-2.0", "Ruby", "SSLeay-standalone",
-    "SMLNJ", "Spencer-86", "Spencer-94", "TCL", "TCP-wrappers", "UPL-1.0", "Unicode-3.0", "Unicode-DFS-2016",
-    "Unlicense", "Vim", "W3C", "WTFPL", "X11", "Xnet", "ZPL-2.1", "Zlib", "bzip2-1.0.6", "blessing", "curl",
-    "libpng-2.0",
+    "BSD-4-Clause", "BSD-Source-Code", "BSL-1.0", "Beerware", "Bitstream-Vera", "BlueOak-1.0.0", "CC-BY-3.0",
+    "CC-BY-4.0", "CC0-1.0", "CNRI-Python", "ECL-2.0", "FSFAP", "FSFUL", "FTL", "HPND", "HPND-Markus-Kuhn",
+    "HPND-sell-variant", "ICU", "IJG", "ISC", "Libpng", "MIT", "MIT-0", "MIT-CMU", "MIT-Modern-Variant",
+    "MIT-open-group", "MS-PL", "MulanPSL-2.0", "NCSA", "NTP", "OLDAP-2.8", "OpenSSL", "PHP-3.01", "PSF-2.0",
+    "PostgreSQL", "Python-2.0", "Python-2.0.1", "Ruby", "SMLNJ", "SSLeay-standalone", "Spencer-86", "Spencer-94",
+    "TCL", "TCP-wrappers", "UPL-1.0", "Unicode-3.0", "Unicode-DFS-2016", "Unlicense", "Vim", "W3C", "WTFPL", "X11",
+    "Xnet", "ZPL-2.1", "Zlib", "blessing", "bzip2-1.0.6", "curl", "libpng-2.0", "libtiff",
 )  # fmt: skip
 
 _SLASH = re.compile(r"\s*/\s*")

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 _LICENSE = re.compile(r"(?:un)?licen[cs]e(?:s)?|copying|copyright", re.IGNORECASE)
 _LICENSE_FILE = re.compile(
-    r"(?:(?:un)?licen[cs]es?|copying|mit-licen[cs]e|licen[cs]e-mit)"
+    r"(?!.*(?:third|3rd|external|bundled|vendor))(?:(?:un)?licen[cs]es?|copying|mit-licen[cs]e|licen[cs]e-mit)"
     r"(?:[-_.](?!(?:py|js|ts|c|h|go|rs|java|rb|cpp|json|xml)$)[\w.+-]+)?",
     re.IGNORECASE,
 )
