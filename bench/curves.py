@@ -88,6 +88,17 @@ class Comparison(Strict):
     floor_flips: dict[str, float] = {}
 
 
+class Facts(Strict):
+    """What one run of this command leaves in curves.json."""
+
+    command: str
+    commit: str
+    device: str
+    versions: dict[str, str]
+    comparisons: list[Comparison]
+    curves: list[Curve]
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What the trainer's step reads of a prepared run."""
@@ -333,30 +344,32 @@ def show(found: list[Comparison], curves: list[Curve]) -> None:
         )  # fmt: skip
 
 
-def write(folder: Path, found: list[Comparison], curves: list[Curve], device: torch.device) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    facts = {
-        "command": " ".join(["python bench/curves.py", *sys.argv[1:]]),
-        "commit": commit(ROOT),
-        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
-        "versions": versions(set()),
-        "comparisons": found,
-        "curves": curves,
-    }
-    (folder / "curves.json").write_bytes(msgspec.json.encode(facts) + b"\n")
-    charts: dict[str, dict[str, list[float]]] = {}
+def charts(found: list[Comparison], curves: list[Curve]) -> dict[str, dict[str, list[float]]]:
+    """For each pair of runs its losses, and |Δ loss| to the reference."""
+    drawn: dict[str, dict[str, list[float]]] = {}
     for curve in curves:
         title = f"{curve.preset}, {'experts' if curve.experts else 'dense feed-forwards'}: loss by step"
-        charts.setdefault(title, {})[curve.path] = curve.losses
+        drawn.setdefault(title, {})[curve.path] = curve.losses
     for entry in found:
         mine = {c.path: c.losses for c in curves if (c.preset, c.experts) == (entry.preset, entry.experts)}
         title = f"{entry.preset}, {'experts' if entry.experts else 'dense feed-forwards'}: |Δ loss| to the reference"
-        charts[title] = {
+        drawn[title] = {
             path: [abs(x - y) for x, y in zip(mine[path], mine["reference"], strict=False)]
             for path in ("triton", "rounded")
             if path in mine
         }
-    (folder / "curves.svg").write_text(_curve_plot.plot(charts), encoding="utf-8")
+    return drawn
+
+
+def write(folder: Path, found: list[Comparison], curves: list[Curve], device: torch.device) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    facts = Facts(
+        command=" ".join(["python bench/curves.py", *sys.argv[1:]]), commit=commit(ROOT),
+        device=torch.cuda.get_device_name() if device.type == "cuda" else "cpu", versions=versions(set()),
+        comparisons=found, curves=curves,
+    )  # fmt: skip
+    (folder / "curves.json").write_bytes(msgspec.json.encode(facts) + b"\n")
+    (folder / "curves.svg").write_text(_curve_plot.plot(charts(found, curves)), encoding="utf-8")
 
 
 def main(arguments: list[str]) -> int:

@@ -136,3 +136,34 @@ def test_both_paths_train_and_the_report_holds_their_curves(curves, tmp_path, mo
     assert facts["versions"] == versions(set())
     assert [len(curve["losses"]) for curve in facts["curves"]] == [2] * 6
     assert (tmp_path / "curves.svg").read_text().count("<polyline") == 6 + 4
+
+
+def test_the_page_takes_each_pair_from_its_last_run_and_fails_on_a_broken_rule(curves, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    monkeypatch.setitem(sys.modules, "curves", curves)
+    spec = importlib.util.spec_from_file_location("curves_page", ROOT / "bench" / "curves_page.py")
+    curves_page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(curves_page)
+
+    def run(name, gap, *, experts):
+        losses = [5.0 - 0.01 * step for step in range(100)]
+        pair = [
+            curves.Curve(preset="nano", experts=experts, path=path, losses=of, seconds=1.0, taken=[])
+            for path, of in (("triton", [loss + gap for loss in losses]), ("reference", losses))
+        ]
+        found = curves.judge("nano", experts, pair[0].losses, losses, {"0": 0.1, "50": 0.25} if experts else {})
+        facts = curves.Facts(command=name, commit="c", device="d", versions={}, comparisons=[found], curves=pair)
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "curves.json").write_bytes(curves.msgspec.json.encode(facts))
+        return str(tmp_path / name)
+
+    bad, good, other = run("bad", 0.3, experts=False), run("good", 0.001, experts=False), run("o", 0.0, experts=True)
+    out = tmp_path / "page.md"
+    assert curves_page.main(["--out", str(out), bad, good, other]) == 0
+    text = out.read_text()
+    assert "0.00100 | ≤ 0.005" in text
+    assert "10.0%, 25.0%" in text
+    assert "`bad`" not in text
+    assert curves_page.main(["--out", str(out), good, bad, other]) == 1
+    assert "0.30000" in out.read_text()
+    assert out.with_suffix(".svg").read_text().count("<polyline") == 4 + 2
