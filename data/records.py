@@ -49,12 +49,15 @@ Segment = Text | Image | Video
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One transformation that touched a document: its name, version, and the digest of its parameters."""
+    """One transformation that touched a document: its name, version, the digest of its parameters, and what it did to
+    this document in numbers (`characters` removed, addresses masked), where it counts that.
+    """
 
     name: str
     version: int
     parameters: str = ""
     seed: int | None = None
+    counts: dict[str, int] = {}
 
 
 class Lineage(msgspec.Struct, frozen=True, kw_only=True):
