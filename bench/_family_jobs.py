@@ -148,7 +148,7 @@ TRIALS: dict[str, dict[str, Any]] = {
     "even-6e-4": {"peak": 6e-4},
     "even-rise": {"peak": None},
     "text-2e-4": {"peak": 2e-4, "mixture": {"web": 1.0}},
-    "uneven-2e-4": {"peak": 2e-4, "window": None},
+    "uneven-2e-4": {"peak": 2e-4, "window": 4096},
     "even-2e-4-longer": {"peak": 2e-4, "times": 4},
     "even-2e-4-longer-ema": {"peak": 2e-4, "times": 4, "changes": ("model.backbone.moe.balance_ema=0.5",)},
 }
@@ -156,17 +156,14 @@ TRIAL_WARMUP = 20  # steps
 
 
 def trial_runs(rows: int = LOAD_ROWS, steps: int = 36) -> Iterator[Job]:
-    """`tiny` as in the load test with one thing changed at a time; not part of a run of all parts.
-
-    A window of half a step's documents makes windows of one step, so that each step has the mixture's shares.
-    """
+    """`tiny` as in the load test with one thing changed at a time; not part of a run of all parts."""
     for name, given in TRIALS.items():
         peak, times = given["peak"], given.get("times", 1)
         rise = {"peak": 4e-5 * steps, "warmup": 1.0}
         settled = {"peak": peak, "warmup": TRIAL_WARMUP / steps, "shape": "constant"}
         yield Job(
             name=f"trial-{name}", kind="load", preset="tiny", steps=steps, rows=times * rows, context=512,
-            window=given.get("window", rows), mixture=given.get("mixture"), changes=given.get("changes", ()),
+            window=given.get("window"), mixture=given.get("mixture"), changes=given.get("changes", ()),
             memory=min(1.0, 0.25 * times), **(rise if peak is None else settled),
         )  # fmt: skip
 

@@ -122,7 +122,7 @@ def _quick_jobs() -> list[jobs.Job]:
     shared: dict[str, Any] = {"preset": "nano", "rows": 2, "context": 512, "changes": small}
     return [
         jobs.Job(name="nano", kind="run", steps=4, evaluate=4, **(shared | {"changes": (*small, "eval.rows=1")})),
-        jobs.Job(name="load-nano", kind="load", steps=3, window=2, shape="constant", **shared),
+        jobs.Job(name="load-nano", kind="load", steps=3, shape="constant", **shared),
         jobs.Job(name="switch-residual-plain", kind="switch", steps=3,
                  **(shared | {"changes": (*small, *jobs.SWITCHES["residual-plain"])})),
     ]  # fmt: skip

@@ -137,7 +137,7 @@ def test_every_job_has_the_steps_it_was_given_and_a_model_that_can_be_built(fami
             assert schedule.stages[0].batch >= 65536
             rate = learning_rate(19, job.steps, schedule.lr)  # of the last step before load is judged
             assert rate == pytest.approx(8e-4 if job.shape is None else job.peak)
-            assert schedule.window == (job.window or 4096)
+            assert schedule.window == (job.window or 40)
     short = made[0].shortened(700)
     assert sum(s.tokens // s.batch for s in from_mapping(short.schedule(), Schedule, name="s").stages) == 700
 
