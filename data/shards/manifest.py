@@ -117,7 +117,8 @@ class Vocabulary(Strict, frozen=True, kw_only=True):
 
 class Manifest(Strict, frozen=True, kw_only=True):
     """A whole set. `recipe` is a digest and `resolved` the resolved recipe; `parent` the digest of the set that this
-    one was tokenised from. `write_manifest` fills in `reject_files`."""
+    one was tokenised from. `limit`: a part of its corpus, made of that many items of each source. `write_manifest`
+    fills in `reject_files`."""
 
     format: str = MANIFEST_FORMAT
     version: int = MANIFEST_VERSION
@@ -125,6 +126,7 @@ class Manifest(Strict, frozen=True, kw_only=True):
     domain: str
     recipe: str
     resolved: dict[str, Any] = msgspec.field(default_factory=dict)
+    limit: int | None = None
     tokenizer: str | None = None
     vocabulary: Vocabulary | None = None
     pictures: str | None = None

@@ -7,19 +7,30 @@ job writes depends on worker count or order, so the shards of a recipe and its i
 driver knows no stage by name: what a shuffle does stands in shuffles/, one file a kind.
 """
 
-import random
+import shutil
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from trivium.data.config import digest, to_mapping
 from trivium.data.shards import FunnelStage, Manifest, tally, write_manifest, write_rejects
+from trivium.data.shards.storage import write_whole
 from trivium.data.stage import Drop, ShuffleConfig, StageConfig
-from trivium.errors import BuildError, InputError
+from trivium.errors import BuildError
 from trivium.pipelines.beam import BeamOptions
-from trivium.pipelines.corpora.output import claimed, refuse_inside, swap
+from trivium.pipelines.corpora.extent import Extent, new_owner, root_key, say_earlier
+from trivium.pipelines.corpora.marks import Marks
+from trivium.pipelines.corpora.output import REPORT, Owner, claimed, refuse_inside, show, swap
+from trivium.pipelines.corpora.places import Places, list_places
 from trivium.pipelines.corpora.recipe import Recipe
-from trivium.pipelines.corpora.sources import READ, Source
+from trivium.pipelines.corpora.report.page import PAGE, write_report
+from trivium.pipelines.corpora.report.sample import write_sample
+from trivium.pipelines.corpora.report.story import tell_story
+from trivium.pipelines.corpora.sources import READ
 from trivium.pipelines.corpora.work import Progress, Work, drops_of
 
 
@@ -32,8 +43,8 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     shuffle_names: tuple[str, ...]
 
 
-def cut(recipe: Recipe) -> list[Segment]:
-    """The recipe's stages, cut after each run of shuffles."""
+def cut(recipe: Recipe, behind: Collection[str] = (), until: str | None = None) -> list[Segment]:
+    """The recipe's stages up to `until`, cut after each run of shuffles and after the stages named `behind`."""
     segments: list[Segment] = []
     items: list[tuple[str, StageConfig]] = []
     shuffles: list[tuple[str, ShuffleConfig]] = []
@@ -51,17 +62,39 @@ def cut(recipe: Recipe) -> list[Segment]:
     for name, stage in zip(recipe.stage_names()[1:], recipe.stages, strict=True):
         if isinstance(stage, ShuffleConfig):
             shuffles.append((name, stage))
-            continue
-        if shuffles:
+        else:
+            if shuffles:
+                close()
+                items, shuffles = [], []
+            items.append((name, stage))
+        if name == until:
+            break
+        if name in behind:
             close()
             items, shuffles = [], []
-        items.append((name, stage))
-    close()
+    if items or shuffles:
+        close()
     return segments
 
 
-def _silent(stage: str, done: int, total: int | None) -> None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Built:
+    """What a build left: the manifest (None when it was told to stop before), the report's facts and its page."""
+
+    manifest: Manifest | None
+    facts: dict[str, Any]
+    page: Path
+
+
+def _silent(stage: str, done: int, total: int | None, dropped: int) -> None:
     pass
+
+
+def _untold(line: str) -> None:
+    pass
+
+
+_ALL = Extent()
 
 
 def build(
@@ -73,45 +106,73 @@ def build(
     progress: Progress = _silent,
     shuffle_seed: int | None = None,
 ) -> Manifest:
-    """Builds the corpus into `out` and returns its manifest; `base` is the folder of the recipe's relative paths.
+    """Builds the whole corpus into `out` and returns its manifest. Raises as `run` does."""
+    built = run(recipe, base, out, options, progress=progress, extent=Extent(shuffle_seed=shuffle_seed))
+    if built.manifest is None:
+        raise RuntimeError("a whole build has a manifest")
+    return built.manifest
 
-    `shuffle_seed` reads the inputs in a shuffled order, which must not change a byte. Raises InputError (an input is
-    missing), UsageError (`out` is not ours, or lies in an input), BuildError (a job failed, a limit was passed).
+
+def run(
+    recipe: Recipe,
+    base: Path,
+    out: Path,
+    options: BeamOptions,
+    *,
+    progress: Progress = _silent,
+    extent: Extent = _ALL,
+    tell: Callable[[str], None] = _untold,
+) -> Built:
+    """Builds the corpus, or the part of it that `extent` says, into `out`; `base` is the folder of the recipe's paths.
+
+    Goes on behind the last job that an earlier run into `out` finished; `tell` hears a line about it. Raises InputError
+    (an input is missing), UsageError (`out` is not ours, lies in an input, or holds more than this would make; no such
+    stage), BuildError (a job failed, a limit was passed).
     """
+    began = time.monotonic()
     for source in recipe.sources:
         source.check(base)
         refuse_inside(out, f"source {source.name!r}", source.reads(base))
-    places = [line for source in recipe.sources for line in _places(source, base)]
-    if shuffle_seed is not None:
-        random.Random(shuffle_seed).shuffle(places)
+    extent.check(recipe, out)
+    places = list_places(recipe, base, extent.limit)
     out = out.absolute()
-    with claimed(out, recipe.corpus, digest(recipe)) as folder:
-        work = Work(recipe, base, folder, options, progress)
-        _run(work, places)
-        manifest = _write(work, folder / "set")
-        swap(folder / "set", out)
-    return manifest
+    with claimed(out, recipe.corpus, digest(recipe), fresh=extent.fresh) as claim:
+        owner = new_owner(recipe, base, places, extent, claim.before)
+        claim.own(owner)
+
+        def at_new(marks: Marks) -> None:
+            say_earlier(marks, claim.before, owner, tell)
+
+        work = Work(recipe, base, claim.folder, options, progress, key=root_key(recipe, owner), at_new=at_new)
+        _run(work, places, owner, extent)
+        new = claim.folder / "set"
+        manifest = _write(work, new, extent.limit) if extent.until is None else None
+        work.marks.end()
+        facts = tell_story(work, owner, extent, manifest, time.monotonic() - began)
+        write_report(new, facts)
+        if manifest is None:
+            write_sample(work, new)
+            show(new, out)
+            claim.keep = True
+        else:
+            swap(new, out)
+    return Built(manifest=manifest, facts=facts, page=out / REPORT / PAGE)
 
 
-def _places(source: Source, base: Path) -> list[bytes]:
-    try:
-        return [msgspec.json.encode((source.name, place)) for place in source.places(base)]
-    except InputError as error:
-        raise InputError(f"source {source.name!r}: {error}") from None
-
-
-def _run(work: Work, places: list[bytes]) -> None:
+def _run(work: Work, places: Places, owner: Owner, extent: Extent) -> None:
     """Everything up to the references of what the recipe keeps."""
     from trivium.pipelines.corpora.shuffles import RUNS
 
     first = work.folder / "places.jsonl"
-    first.write_bytes(b"\n".join(places) + b"\n")
-    whole = all(type(source).split is Source.split for source in work.recipe.sources)
-    inputs, total = [first], len(places) if whole else None  # an archive's records are not known yet
-    for segment in cut(work.recipe):
+    write_whole(first, places.lines(extent.shuffle_seed))
+    inputs, total = [first], places.items
+    for segment in cut(work.recipe, owner.cuts, extent.until):
+        for name, stage in zip(segment.item_names, segment.items, strict=True):
+            work.enter(name, stage)
         if segment.items:
             _items(work, segment, inputs, total)
         for name, stage in zip(segment.shuffle_names, segment.shuffles, strict=True):
+            work.enter(name, stage)
             RUNS[type(stage)](work, name, stage)
         inputs, total = work.refs(), work.size
 
@@ -129,8 +190,9 @@ def _items(work: Work, segment: Segment, inputs: list[Path], total: int | None) 
         sources={source.name: source for source in work.recipe.sources},
         stages=segment.items,
         names=segment.item_names,
-        scores=tuple(sorted({score for stage in segment.shuffles for score in stage.compared})),
+        scores=_compared(work.recipe),
     )
+    work.depend(job.scores)
     began = work.state is None
     label = " → ".join((READ, *segment.item_names) if began else segment.item_names)
     work.run(label, ItemGraph(job, inputs, from_refs=not began), folder, total=total, small=False)
@@ -138,16 +200,23 @@ def _items(work: Work, segment: Segment, inputs: list[Path], total: int | None) 
     work.check_budget()
 
 
-def _write(work: Work, new: Path) -> Manifest:
+def _compared(recipe: Recipe) -> tuple[str, ...]:
+    """The scores that any shuffle of the recipe looks at."""
+    shuffles = (stage for stage in recipe.stages if isinstance(stage, ShuffleConfig))
+    return tuple(sorted({score for stage in shuffles for score in stage.compared}))
+
+
+def _write(work: Work, new: Path, limit: int | None) -> Manifest:
     """The shards, rejects and manifest of the current references, in the folder `new`."""
     from trivium.pipelines.corpora.writing import WRITTEN, WriteGraph, infos, plan
 
     if work.state is None or work.size == 0:
         raise BuildError(f"no record is left of {work.counts[f'{READ}/in']:,} read: {_worst(work)}")
     target = work.recipe.shards.target_bytes
+    work.depend(digest(work.recipe))
     tasks = plan(work.state, work.folder / "plan", new / "shards", work.recipe.corpus, target)
     folder = work.job_folder("write")
-    graph = WriteGraph(work.folder, tasks, folder, digest(work.recipe))
+    graph = WriteGraph(work.folder, tasks, folder, digest(work.recipe), work.key)
     work.run("write", graph, folder, total=work.size)
     written = infos(folder)
     if work.counts[WRITTEN] != work.size or sum(info.records for info in written) != work.size:
@@ -158,6 +227,7 @@ def _write(work: Work, new: Path) -> Manifest:
         domain=work.recipe.domain,
         recipe=digest(work.recipe),
         resolved=to_mapping(work.recipe),
+        limit=limit,
         shards=written,
         licences=licences,
         languages=languages,
@@ -169,6 +239,7 @@ def _write(work: Work, new: Path) -> Manifest:
 
 
 def _write_rejects(work: Work, new: Path) -> int:
+    shutil.rmtree(new / "rejects", ignore_errors=True)  # of a run that was killed while it wrote them
     by_stage: dict[str, list[Drop]] = {}
     for job in work.jobs:
         for drop in drops_of(job):

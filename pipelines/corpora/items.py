@@ -10,6 +10,7 @@ import time
 import traceback
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from apache_beam.utils.windowed_value import WindowedValue
 from trivium.data.stage import Draft, Drop, Item, Outcome, Stage, StageConfig, refuse
 from trivium.pipelines.beam import NAMESPACE
 from trivium.pipelines.corpora.linefiles import lines, spread, write
+from trivium.pipelines.corpora.part import ALL, Part
 from trivium.pipelines.corpora.report.meter import SPOOL, Clock, Meter, same_content, size_of
-from trivium.pipelines.corpora.sources import READ, Place, Source
+from trivium.pipelines.corpora.sources import READ, Source
 from trivium.pipelines.corpora.spool import SpoolReader, SpoolWriter, decode_ref, encode_line
 
 DROPS, READINGS = "drops", "readings"
@@ -79,15 +81,18 @@ class SplitPlaces(beam.DoFn):
         self._counters = Counters()
 
     def process(self, line: bytes) -> Iterator[Any]:
-        name, place = msgspec.json.decode(line, type=tuple[str, Place])
-        source: Source = self._job.sources[name]
-        for item in source.split(place):
+        part = msgspec.json.decode(line, type=Part)
+        source: Source = self._job.sources[part.source]
+        items = source.split(part.place)
+        for number, item in enumerate(items if part.items == ALL else islice(items, part.items), 1):
             if isinstance(item, Drop):
                 self._counters.add(f"{READ}/in")
+                self._counters.meter.read(part.source, 0)
                 count_drop(self._counters, item)
                 yield beam.pvalue.TaggedOutput(DROPS, encode_line(item))
             else:
-                yield msgspec.json.encode((name, item))
+                records = part.records if number == part.items else ALL
+                yield msgspec.json.encode(Part(part.source, item, 1, records))
 
     def finish_bundle(self) -> Iterator[Any]:
         yield from self._counters.readings()
@@ -111,14 +116,16 @@ class RunStages(beam.DoFn):
         self._writer: SpoolWriter | None = None
 
     def process(self, line: bytes) -> Iterator[Any]:
+        dropped = 0
         for item in self._items(line):
             for outcome in self._walk(item, 0):
                 if isinstance(outcome, Drop):
+                    dropped += 1
                     count_drop(self._counters, outcome)
                     yield beam.pvalue.TaggedOutput(DROPS, encode_line(outcome))
                 else:
                     yield self._store(outcome)
-        self._tally.add()
+        self._tally.add(dropped=dropped)
 
     def finish_bundle(self) -> Iterator[Any]:
         if self._writer is not None:
@@ -135,16 +142,17 @@ class RunStages(beam.DoFn):
         if self._from_refs:
             yield self._reader.get(decode_ref(line))
             return
-        name, place = msgspec.json.decode(line, type=tuple[str, Place])
+        part = msgspec.json.decode(line, type=Part)
         meter, clock = self._counters.meter, Clock()
-        for outcome in self._job.sources[name].read(place, self._job.corpus, self._job.domain):
+        records = self._job.sources[part.source].read(part.place, self._job.corpus, self._job.domain)
+        for outcome in records if part.records == ALL else islice(records, part.records):
             clock.stop()
             self._counters.add(f"{READ}/in")  # here: a place that can't be split gives many
+            size = 0 if isinstance(outcome, Drop) else size_of(outcome)
+            meter.ran(READ, clock, size, size)
+            meter.read(part.source, size)
             if not isinstance(outcome, Drop):
                 self._counters.add(f"{READ}/kept")
-                size = size_of(outcome)
-                meter.ran(READ, clock, size, size)
-                meter.read(name, size)
                 if isinstance(outcome, Draft):
                     meter.made(outcome.document)
             yield outcome
@@ -211,21 +219,22 @@ def run_stage(stage: Stage, name: str, item: Item) -> Iterable[Outcome]:
 
 
 class Tally:
-    """Items done by this worker, as a small file that the driver's progress display sums up."""
+    """Items done and refused by this worker, as a small file that the driver's progress display sums up."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / f"{os.getpid()}-{uuid.uuid4().hex}"
-        self._count, self._written = 0, 0.0
+        self._count, self._dropped, self._written = 0, 0, 0.0
 
-    def add(self) -> None:
-        self._count += 1
+    def add(self, count: int = 1, dropped: int = 0) -> None:
+        self._count += count
+        self._dropped += dropped
         if time.monotonic() - self._written > _TALLY_S:
             self.flush()
 
     def flush(self) -> None:
         self._written = time.monotonic()
         with contextlib.suppress(OSError):
-            self._path.write_text(str(self._count))
+            self._path.write_text(f"{self._count} {self._dropped}")
 
 
 class ItemGraph:

@@ -16,39 +16,67 @@ from pathlib import Path
 import msgspec
 
 from trivium.data.shards import names, read_manifest
+from trivium.data.shards.storage import write_whole
 from trivium.data.shards.takedown import refuse_return
 from trivium.errors import BuildError, ShardError, UsageError
+from trivium.pipelines.corpora.marks import FOLDER, Input
 
-BUILD = ".build"
+BUILD, REPORT = ".build", "report"
 _OWNER, _LOCK = "owner.json", "lock"
-_OURS = frozenset({BUILD, names.MANIFEST, names.SHARDS, names.REJECTS})
+_VERSION = 2  # of what a build folder holds
+_FOLDERS = (names.SHARDS, names.REJECTS, REPORT)
+_OURS = frozenset({BUILD, names.MANIFEST, *_FOLDERS})
+_REPORT_FILES = frozenset({"index.html", "report.json", "sample.jsonl"})
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """The mark in `.build/`: this folder is a build's, and of which corpus."""
+    """The mark in `.build/`: this folder is a build's, of which corpus, by which code from which inputs."""
 
     format: str = "trivium.build"
-    version: int = 1
+    version: int = _VERSION
     corpus: str
     recipe: str
+    code: str = ""
+    limit: int | None = None
+    inputs: dict[str, Input] = {}
+    cuts: tuple[str, ...] = ()  # stages behind which an earlier run was told to stop
+
+
+class Claim:
+    """A build folder that is ours for now. `before` is the owner that an earlier run left with jobs that are done;
+    `keep` = leave the folder when the block ends well."""
+
+    def __init__(self, folder: Path, before: Owner | None) -> None:
+        self.folder, self.before, self.keep = folder, before, False
+
+    def own(self, owner: Owner) -> None:
+        """Writes whose the folder is from now on."""
+        write_whole(self.folder / _OWNER, msgspec.json.encode(owner))
 
 
 @contextlib.contextmanager
-def claimed(out: Path, corpus: str, recipe: str) -> Iterator[Path]:
-    """The empty build folder `out/.build` for one build; removed when the block ends well, kept for study when not.
+def claimed(out: Path, corpus: str, recipe: str, *, fresh: bool = False) -> Iterator[Claim]:
+    """The build folder `out/.build` for one build; removed when the block ends well, kept for the next run when not.
 
-    Raises UsageError when `out` holds something else, BuildError when another build runs there.
+    What an earlier run of the corpus has done stays in it, unless `fresh`. Raises UsageError when `out` holds something
+    else, BuildError when another build runs there.
     """
     refuse_foreign(out, corpus)
     build = out / BUILD
     build.mkdir(parents=True, exist_ok=True)
     with _locked(build / _LOCK, out):
-        for entry in build.iterdir():
-            if entry.name not in (_LOCK, _OWNER):
-                _remove(entry)
-        (build / _OWNER).write_bytes(msgspec.json.encode(Owner(corpus=corpus, recipe=recipe)))
-        yield build
-        shutil.rmtree(build)
+        before = _owner(build)
+        done = before is not None and before.version == _VERSION and (build / FOLDER).is_dir()
+        if fresh or not done:
+            before = None
+            for entry in build.iterdir():
+                if entry.name not in (_LOCK, _OWNER):
+                    _remove(entry)
+        claim = Claim(build, before)
+        claim.own(before or Owner(corpus=corpus, recipe=recipe))
+        yield claim
+        if not claim.keep:
+            shutil.rmtree(build)
 
 
 def refuse_foreign(out: Path, corpus: str) -> None:
@@ -78,7 +106,7 @@ def refuse_foreign(out: Path, corpus: str) -> None:
             what = f"corpus {manifest.corpus!r}" + (", tokenised" if manifest.tokenizer else "")
             raise UsageError(f"--out {out}: holds {what}, and this recipe makes {corpus!r}; {cure}")
         refuse_return(out)
-    elif owner is None and any(_inside(out)):
+    elif owner is None and any(path.parent.name != REPORT for path in _inside(out)):
         raise UsageError(f"--out {out}: holds shards without a manifest and no mark of a build; {cure}")
     elif owner is not None and owner.corpus != corpus:
         raise UsageError(f"--out {out}: holds an unfinished build of {owner.corpus!r}, not of {corpus!r}; {cure}")
@@ -106,17 +134,40 @@ def swap(new: Path, out: Path) -> None:
     (out / names.MANIFEST).unlink(missing_ok=True)
     for path in _inside(out):
         path.unlink()
-    for folder in (names.SHARDS, names.REJECTS):
+    for folder in _FOLDERS:
         (out / folder).mkdir(exist_ok=True)
         for path in sorted((new / folder).glob("*")):
             os.replace(path, out / folder / path.name)
     os.replace(new / names.MANIFEST, out / names.MANIFEST)
-    for folder in (out / names.SHARDS, out / names.REJECTS, out):
+    for folder in (*(out / folder for folder in _FOLDERS), out):
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def show(new: Path, out: Path) -> None:
+    """Puts the report in `new` into `out`, which holds no set: a build that was told to stop."""
+    (out / REPORT).mkdir(exist_ok=True)
+    for path in (out / REPORT).iterdir():
+        path.unlink()
+    for path in sorted((new / REPORT).iterdir()):
+        os.replace(path, out / REPORT / path.name)
+
+
+def refuse_part(out: Path, what: str) -> None:
+    """Raises UsageError when a part of a corpus (`what`: how it is less) would take the place of the whole."""
+    if not (out / names.MANIFEST).is_file():
+        return
+    try:
+        limit = read_manifest(out)[0].limit
+    except ShardError:  # `refuse_foreign` has its own word on it
+        return
+    if limit is None or not what.startswith("--limit"):
+        raise UsageError(
+            f"--out {out}: holds a finished set, which {what} would replace by less; give another --out, or remove it"
+        )
 
 
 @contextlib.contextmanager
@@ -140,7 +191,7 @@ def _owner(build: Path) -> Owner | None:
 
 
 def _inside(out: Path) -> list[Path]:
-    return sorted(path for folder in (names.SHARDS, names.REJECTS) for path in (out / folder).glob("*"))
+    return sorted(path for folder in _FOLDERS for path in (out / folder).glob("*"))
 
 
 def _written_by_us(path: Path) -> bool:
@@ -148,6 +199,8 @@ def _written_by_us(path: Path) -> bool:
         return False
     if path.parent.name == names.REJECTS:
         return path.suffix == ".jsonl"
+    if path.parent.name == REPORT:
+        return path.name in _REPORT_FILES
     return names.SHARD.fullmatch(path.name.replace(".idx.json", ".tar")) is not None
 
 

@@ -4,40 +4,64 @@ Odd: the current references are always the files of one job's folder. A job that
 whoever ran it; a settled one becomes the state, once Beam's counters and the files say the same.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
-from trivium.data.stage import Drop
+from trivium.data.stage import Drop, StageConfig
 from trivium.errors import BuildError
 from trivium.pipelines.beam import BeamOptions, run_job
+from trivium.pipelines.corpora.marks import Done, Marks, key_of, stage_input
+from trivium.pipelines.corpora.memory import Memory
 from trivium.pipelines.corpora.recipe import Recipe
 from trivium.pipelines.corpora.sources import READ
 from trivium.pipelines.corpora.spool import decode_ref, lines_of
 
 SMALL = 50_000  # references that a shuffle handles faster in this process than in workers started for it
 
-Progress = Callable[[str, int, int | None], None]  # (stage, done, total or unknown)
+Progress = Callable[[str, int, int | None, int], None]  # (stage, done, total or unknown, refused so far)
 
 
 class Work:
     """One build's folder, counters, jobs and current references.
 
     `size` is the number of current references, `counts` Beam's counters by name, `drops` the drops of settled jobs by
-    (stage, reason), `jobs` the folders of all jobs so far. `base` is the folder of the recipe's relative paths.
+    (stage, reason), `jobs` the folders of all jobs so far. `base` is the folder of the recipe's relative paths, `key`
+    stands for all that the next job's output depends on, `done` are the marks of the jobs that have run.
     """
 
-    def __init__(self, recipe: Recipe, base: Path, folder: Path, options: BeamOptions, progress: Progress) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        base: Path,
+        folder: Path,
+        options: BeamOptions,
+        progress: Progress,
+        *,
+        key: str,
+        at_new: Callable[[Marks], None],
+    ) -> None:
         self.recipe, self.base, self.folder = recipe, base, folder
         self.options, self.progress = options, progress
+        self.key, self.marks = key, Marks(folder, at_new)
+        self.done: list[Done] = []
         self.counts: Counter[str] = Counter()
         self.drops: Counter[tuple[str, str]] = Counter()
         self.jobs: list[Path] = []
         self.state: Path | None = None  # folder of the current references
         self.size = 0
-        (folder / "tally").mkdir()
+        (folder / "tally").mkdir(exist_ok=True)
+
+    def enter(self, name: str, config: StageConfig) -> None:
+        """Makes the jobs that follow depend on a stage's parameters, and on the files that it reads."""
+        self.depend(name, config, stage_input(config, self.base).digest)
+
+    def depend(self, *parts: object) -> None:
+        """Makes the jobs that follow depend on plain data or structs."""
+        self.key = key_of(self.key, *parts)
 
     def refs(self) -> list[Path]:
         """Files of the current references, one JSON line each; none before the first item job."""
@@ -56,24 +80,44 @@ class Work:
     def run(
         self, label: str, graph: Callable, folder: Path, *, total: int | None = None, small: bool | None = None
     ) -> None:
-        """Runs one Beam job that writes into `folder`, and adds its counters.
+        """Runs one Beam job that writes into `folder`, or takes what an earlier run left of it; adds its counters.
 
         `graph` is a picklable object that wires a pipeline. `total` items are shown as the job's whole; a `small` job
         (by default: fewer than SMALL current references) stays in this process. Raises BuildError when it fails.
         """
-        for path in (self.folder / "tally").iterdir():
+        self.depend(label, folder.name)
+        done = self.marks.earlier(self.key, folder) or self._run(label, graph, folder, total, small)
+        self.done.append(done)
+        self.counts.update(done.counters)
+
+    def _run(self, label: str, graph: Callable, folder: Path, total: int | None, small: bool | None) -> Done:
+        tally = self.folder / "tally"
+        for path in tally.iterdir():
             path.unlink()
         small = self.size < SMALL if small is None else small
         options = self.options.in_process() if small else self.options
+        folder.mkdir(exist_ok=True)
+        self.marks.clean(folder)
+        memory, began = Memory(), time.monotonic()
 
         def tick() -> None:
-            self.progress(label, _done(self.folder / "tally"), total)
+            memory.look()
+            self.progress(label, *tallied(tally, total))
 
-        folder.mkdir(exist_ok=True)
         tick()
-        self.counts.update(run_job(label, graph, options, logs=self.folder / "logs", tick=tick))
-        done = total if total is not None else _done(self.folder / "tally")
-        self.progress(label, done, done)
+        counters = run_job(label, graph, options, logs=self.folder / "logs", tick=tick)
+        done, _, dropped = tallied(tally, total)
+        done = done if total is None else total
+        self.progress(label, done, done, dropped)
+        return self.marks.write(
+            key=self.key,
+            label=label,
+            folder=folder,
+            counters=counters,
+            seconds=time.monotonic() - began,
+            workers=options.workers,
+            peak_bytes=memory.workers,
+        )
 
     def settle(self, folder: Path, name: str) -> None:
         """Takes the job's `refs-*` and `drops-*` as the current state of stage `name`.
@@ -115,11 +159,13 @@ def drops_of(folder: Path) -> Iterator[Drop]:
         yield msgspec.json.decode(line, type=Drop)
 
 
-def _done(folder: Path) -> int:
-    total = 0
+def tallied(folder: Path, total: int | None) -> tuple[int, int | None, int]:
+    """(items done, `total`, refused) of all workers, by the small files that they leave in `folder`."""
+    done = dropped = 0
     for path in folder.iterdir():
         try:
-            total += int(path.read_text() or 0)
+            items, refused = path.read_text().split()
+            done, dropped = done + int(items), dropped + int(refused)
         except (OSError, ValueError):
             continue
-    return total
+    return done, total, dropped

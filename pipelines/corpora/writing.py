@@ -1,17 +1,21 @@
 """From surviving references to shards: ids planned in the driver, each shard written by one worker."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import apache_beam as beam
 import msgspec
 
 from trivium.data.records import Document, finish
 from trivium.data.shards import ShardInfo, plan_shards, shard_name, write_shard
+from trivium.data.shards.storage import write_whole
 from trivium.errors import BuildError
-from trivium.pipelines.corpora.items import Counters, Tally
+from trivium.pipelines.corpora.items import READINGS, Counters, Tally
 from trivium.pipelines.corpora.linefiles import lines, write
+from trivium.pipelines.corpora.report.meter import WRITE, Clock, size_of
 from trivium.pipelines.corpora.spool import SpoolReader, decode_ref, encode_line, lines_of
 
 WRITTEN = "write/records"
@@ -42,8 +46,9 @@ def plan(refs: Path, folder: Path, shards: Path, corpus: str, target_bytes: int)
             )
         found[ref.id] = ref
         places[ref.source_id] = ref.id
+    shutil.rmtree(folder, ignore_errors=True)  # of an earlier run
     folder.mkdir(parents=True)
-    shards.mkdir(parents=True)
+    shards.mkdir(parents=True, exist_ok=True)
     tasks = []
     for number, ids in enumerate(plan_shards({key: ref.stored for key, ref in found.items()}, target_bytes)):
         path = folder / f"{number:05d}.jsonl"
@@ -53,16 +58,26 @@ def plan(refs: Path, folder: Path, shards: Path, corpus: str, target_bytes: int)
     return [folder / "tasks.jsonl"]
 
 
-class WriteShards(beam.DoFn):
-    """A task → its shard on disk and the ShardInfo."""
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """The mark of one finished shard: the `key` of all that it was made of, and what was measured on the way."""
 
-    def __init__(self, build: str, recipe: str) -> None:
-        self._build, self._recipe = build, recipe
+    key: str
+    info: ShardInfo
+    reading: str
+
+
+class WriteShards(beam.DoFn):
+    """A task → its shard on disk and the ShardInfo. A shard that an earlier run finished is taken as it is."""
+
+    def __init__(self, build: str, recipe: str, key: str) -> None:
+        self._build, self._recipe, self._key = build, recipe, key
 
     def setup(self) -> None:
         self._counters = Counters()
         self._reader = SpoolReader(Path(self._build))
         self._tally = Tally(Path(self._build) / "tally")
+        self._marks = Path(self._build) / "written"
+        self._marks.mkdir(exist_ok=True)
 
     def teardown(self) -> None:
         self._reader.close()
@@ -70,11 +85,30 @@ class WriteShards(beam.DoFn):
     def finish_bundle(self) -> None:
         self._tally.flush()
 
-    def process(self, line: bytes) -> Iterator[bytes]:
+    def process(self, line: bytes) -> Iterator[Any]:
         task = msgspec.json.decode(line, type=Task)
-        info = write_shard(Path(task.path), self._records(Path(task.refs)))
-        self._counters.add(WRITTEN, info.records)
-        yield encode_line(info)
+        mark = self._marks / f"{Path(task.path).stem}.json"
+        written = self._earlier(mark, Path(task.path))
+        if written is None:
+            clock = Clock()
+            info = write_shard(Path(task.path), self._records(Path(task.refs)))
+            self._counters.meter.ran(WRITE, clock.stop(), info.bytes, info.bytes)
+            reading = self._counters.meter.take() or b""
+            written = Written(key=self._key, info=info, reading=reading.decode())
+            write_whole(mark, msgspec.json.encode(written))
+        else:
+            self._tally.add(written.info.records)
+        self._counters.add(WRITTEN, written.info.records)
+        yield encode_line(written.info)
+        yield beam.pvalue.TaggedOutput(READINGS, written.reading.encode())
+
+    def _earlier(self, mark: Path, shard: Path) -> Written | None:
+        try:
+            written = msgspec.json.decode(mark.read_bytes(), type=Written)
+            whole = shard.stat().st_size == written.info.bytes and shard.with_suffix(".idx.json").is_file()
+        except (OSError, msgspec.DecodeError):
+            return None
+        return written if whole and written.key == self._key else None
 
     def _records(self, refs: Path) -> Iterator[tuple[Document, dict[str, bytes]]]:
         with refs.open("rb") as file:
@@ -88,19 +122,22 @@ class WriteShards(beam.DoFn):
                 if document.id != ref.id:
                     raise BuildError(f"{ref.address}: its content changed between two jobs of the build; run it again")
                 self._tally.add()
+                self._counters.meter.written(document, size_of(draft))
                 yield document, draft.media
 
 
 class WriteGraph:
-    """Tasks → shards, and `infos`."""
+    """Tasks → shards, `infos` and `readings`."""
 
-    def __init__(self, build: Path, tasks: list[Path], folder: Path, recipe: str) -> None:
-        self._write = WriteShards(os.fspath(build), recipe)
+    def __init__(self, build: Path, tasks: list[Path], folder: Path, recipe: str, key: str) -> None:
+        self._write = WriteShards(os.fspath(build), recipe, key)
         self._tasks, self._folder = tasks, folder
 
     def __call__(self, pipeline: beam.Pipeline) -> None:
-        infos = lines(pipeline, self._tasks, "tasks") | "write shards" >> beam.ParDo(self._write)
-        write(infos, self._folder, "infos")
+        shards = beam.ParDo(self._write).with_outputs(READINGS, main="infos")
+        done = lines(pipeline, self._tasks, "tasks") | "write shards" >> shards
+        write(done.infos, self._folder, "infos")
+        write(done[READINGS], self._folder, READINGS)
 
 
 def infos(folder: Path) -> tuple[ShardInfo, ...]:

@@ -11,9 +11,9 @@ from rich.table import Table
 from trivium.console import counted, emit_json, err, note, out
 
 if TYPE_CHECKING:
-    from trivium.data.shards import Manifest
-    from trivium.pipelines.corpora.driver import Progress
+    from trivium.pipelines.corpora.driver import Built
     from trivium.pipelines.corpora.recipe import Recipe
+    from trivium.pipelines.corpora.work import Progress
 
 
 def build(
@@ -30,33 +30,66 @@ def build(
         int | None,
         typer.Option("--shuffle-input", metavar="SEED", help="Read in another order; the shards stay the same."),
     ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", metavar="N", help="The first N items of each source; the manifest says so."),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="STAGE", help="Stop after a stage: a report and sample texts, no shards yet."),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew where an earlier run stopped.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show Beam's own log.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print facts as JSON.")] = False,
 ) -> None:
-    """Builds one corpus: read, extract, filter, de-duplicate, write shards, a manifest and the rejects.
+    """Builds one corpus: read, extract, filter, de-duplicate, write shards, a manifest, the rejects and a report.
 
     Runs on Beam's embedded runner unless told otherwise. Two processes: -- --direct_num_workers=2
-    --direct_running_mode=multi_processing. A cluster: -- --runner=FlinkRunner …
+    --direct_running_mode=multi_processing. A cluster: -- --runner=FlinkRunner … A run that was stopped goes on behind
+    its last finished job when the same command is given again.
     """
     from trivium.pipelines.beam import parse_options
-    from trivium.pipelines.corpora.driver import build as run
+    from trivium.pipelines.corpora.driver import run
+    from trivium.pipelines.corpora.extent import Extent
     from trivium.pipelines.corpora.recipe import load_recipe
 
     config = load_recipe(recipe, tuple(overrides or ()))
     options = parse_options(beam or [], verbose=verbose)
+    extent = Extent(limit=limit, until=until, fresh=fresh, shuffle_seed=shuffle, command=_command())
     _say_replaced(folder, config)
     with _shown(not as_json and not verbose) as progress:
-        manifest = run(config, recipe.parent, folder, options, progress=progress, shuffle_seed=shuffle)
-    facts = _facts(manifest, folder)
+        built = run(config, recipe.parent, folder, options, progress=progress, extent=extent, tell=note)
     if as_json:
-        emit_json(facts)
+        emit_json(_facts(built, folder))
     else:
-        out.print(_table(manifest))
-        size = sum(shard.bytes for shard in manifest.shards)
-        note(
-            f"{counted(manifest.records, 'record')}, {size / 1e6:,.1f} MB, {counted(len(manifest.shards), 'shard')} in "
-            f"{folder}; {counted(manifest.rejects, 'reject')} with reasons in {folder}/rejects"
+        print_report(built.facts)
+        note(_left(built, folder))
+
+
+def _command() -> str:
+    """The command as it was given; values of options that name secrets are left out, since the report is passed on."""
+    import re
+    import shlex
+    import sys
+
+    words = shlex.join(["trivium", *sys.argv[1:]])
+    return re.sub(r"(?i)(--\S*(?:key|secret|token|password)\S*?[= ])\S+", r"\1…", words)
+
+
+def _left(built: "Built", folder: Path) -> str:
+    """What lies where, in one line."""
+    total = built.facts["totals"]
+    if built.manifest is None:
+        return (
+            f"stopped after {built.facts['until']}: {counted(total['records'], 'record')}; look at {built.page} and "
+            f"{built.page.parent / 'sample.jsonl'}; without --until the next run goes on from here"
         )
+    part = f"a part of the corpus ({built.facts['limit']:,} items of each source): " if built.facts["limit"] else ""
+    return (
+        f"{part}{counted(total['records'], 'record')}, {total['shard_bytes'] / 1e6:,.1f} MB, "
+        f"{counted(total['shards'], 'shard')} in {folder}; {counted(total['rejects'], 'reject')} with reasons in "
+        f"{folder}/rejects; report: {built.page}"
+    )
 
 
 def _say_replaced(folder: Path, config: "Recipe") -> None:
@@ -79,52 +112,67 @@ def _say_replaced(folder: Path, config: "Recipe") -> None:
         )
 
 
-def _facts(manifest: "Manifest", folder: Path) -> dict[str, Any]:
-    return {
-        "out": str(folder),
-        "corpus": manifest.corpus,
-        "recipe": manifest.recipe,
-        "records": manifest.records,
-        "bytes": sum(shard.bytes for shard in manifest.shards),
-        "shards": len(manifest.shards),
-        "rejects": manifest.rejects,
-        "licences": manifest.licences,
-        "languages": manifest.languages,
-        "funnel": manifest.funnel,
-    }
+def _facts(built: "Built", folder: Path) -> dict[str, Any]:
+    """What the report holds, where it and the set lie, and what of the manifest scripts ask for first."""
+    manifest = built.manifest
+    facts: dict[str, Any] = {"out": str(folder), "page": str(built.page), **built.facts}
+    if manifest is not None:
+        facts |= {
+            "records": manifest.records,
+            "bytes": sum(shard.bytes for shard in manifest.shards),
+            "shards": len(manifest.shards),
+            "rejects": manifest.rejects,
+            "funnel": manifest.funnel,
+        }
+    return facts
 
 
-def _table(manifest: "Manifest") -> Table:
-    table = Table(title=f"corpus {manifest.corpus}", title_justify="left", header_style="bold")
+def print_report(facts: dict[str, Any]) -> None:
+    """The funnel with what each stage took, as a table on standard output."""
+    times = {row["stage"]: row for row in facts["run"]["stages"]}
+    table = Table(title=f"corpus {facts['corpus']}", title_justify="left", header_style="bold")
     table.add_column("stage")
-    for name in ("in", "kept", "dropped"):
+    for name in ("in", "kept", "share", "dropped", "CPU s", "items/s"):
         table.add_column(name, justify="right")
     table.add_column("reasons", overflow="fold")
-    for stage in manifest.funnel:
-        reasons = sorted(stage.dropped.items(), key=lambda pair: (-pair[1], pair[0]))
+    for stage in facts["stages"]:
+        took = times.get(stage["name"])
         table.add_row(
-            stage.name,
-            f"{stage.input:,}",
-            f"{stage.kept:,}",
-            f"{sum(stage.dropped.values()):,}",
-            ", ".join(f"{reason} {count:,}" for reason, count in reasons),
+            stage["name"],
+            f"{stage['in']:,}",
+            f"{stage['kept']:,}",
+            f"{100 * stage['kept'] / stage['in']:.1f} %" if stage["in"] else "",
+            f"{stage['dropped']:,}",
+            f"{took['cpu_seconds']:,.1f}" if took else "",
+            f"{took['items_per_second']:,.0f}" if took else "",
+            ", ".join(f"{reason['reason']} {reason['count']:,}" for reason in stage["reasons"]),
         )
-    return table
+    out.print(table)
 
 
 @contextmanager
 def _shown(show: bool) -> Iterator["Progress"]:
-    """A line on standard error for each job: its stages and how many items are done."""
+    """A line on standard error for each job: its stages, how many items are done, how fast, and how many refused."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}", justify="right"),
+        TextColumn("{task.fields[refused]}", justify="right"),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=err, disable=not show) as display:
         tasks: dict[str, Any] = {}
 
-        def progress(stage: str, done: int, total: int | None) -> None:
+        def progress(stage: str, done: int, total: int | None, dropped: int) -> None:
             if stage not in tasks:
-                tasks[stage] = display.add_task(stage, total=total)
-            display.update(tasks[stage], completed=done, total=total)
+                tasks[stage] = display.add_task(stage, total=total, rate="", refused="")
+            task = display.tasks[display.task_ids.index(tasks[stage])]
+            rate = f"{done / task.elapsed:,.0f}/s" if task.elapsed and done else ""
+            refused = f"{dropped:,} refused" if dropped else ""
+            display.update(tasks[stage], completed=done, total=total, rate=rate, refused=refused)
 
         yield progress
         for task in tasks.values():

@@ -11,25 +11,19 @@ from typing import Any
 import msgspec
 
 from trivium.console import printable
-from trivium.data.config import Strict, digest, to_mapping
+from trivium.data.config import digest, to_mapping
 from trivium.data.policy import Limit
 from trivium.data.shards import Manifest
-from trivium.data.stage import Drop, ShuffleConfig, StageConfig
+from trivium.data.stage import Drop, StageConfig
+from trivium.pipelines.corpora.marks import Input
 from trivium.pipelines.corpora.recipe import Recipe
 from trivium.pipelines.corpora.report.histogram import Counts, bars, edge
-from trivium.pipelines.corpora.report.meter import MADE, WRITTEN, Amount, Cluster, Member, Reading
+from trivium.pipelines.corpora.report.meter import MADE, WRITTEN, Amount, Cluster, Member, Reading, Refusals
 from trivium.pipelines.corpora.sources import READ
 
 FORMAT, VERSION = "trivium.report", 1
 LINE = 300  # characters of an address or a detail; foreign ones may be of any length
 MOST_LIMITS = 8  # of one score
-
-
-class Input(Strict, frozen=True, kw_only=True):
-    """What a source had to read: `files` and their `bytes` on disk (0: not known, such as behind an address)."""
-
-    files: int = 0
-    bytes: int = 0
 
 
 class Job(msgspec.Struct, kw_only=True):
@@ -46,11 +40,13 @@ class Job(msgspec.Struct, kw_only=True):
 class Story:
     """What is known of a build at its end, or where it was told to stop.
 
-    `counts` are items in, kept and dropped by name (`<stage>/in` …), `run` the facts of this run alone.
+    `counts` are items in and kept by name (`<stage>/in` …), `drops` those refused by (stage, reason), `run` what holds
+    for this run alone.
     """
 
     recipe: Recipe
     counts: Mapping[str, int]
+    drops: Mapping[tuple[str, str], int]
     reading: Reading
     inputs: Mapping[str, Input]
     jobs: tuple[Job, ...] = ()
@@ -102,24 +98,27 @@ def _stages(story: Story) -> list[dict[str, Any]]:
         if not came and story.until is not None:
             continue  # behind the stage where the build was told to stop
         reading = story.reading.stages.get(name)
-        refused = story.reading.refusals.get(name, {})
-        reasons = [
-            {
-                "reason": reason,
-                "count": one.count,
-                "errors": one.errors,
-                "sources": dict(sorted(one.sources.items())),
-                "examples": [_example(drop) for drop in one.examples],
-            }
-            for reason, one in sorted(refused.items(), key=lambda pair: (-pair[1].count, pair[0]))
-        ]
+        counted = {reason: count for (stage, reason), count in story.drops.items() if stage == name}
+        seen = story.reading.refusals.get(name, {})
+        reasons = []
+        for reason, count in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])):
+            one = seen.get(reason, Refusals())
+            reasons.append(
+                {
+                    "reason": reason,
+                    "count": count,
+                    "errors": one.errors,
+                    "sources": dict(sorted(one.sources.items())),
+                    "examples": [_example(drop) for drop in one.examples],
+                }
+            )
         found.append(
             {
                 "name": name,
                 "kind": kind,
                 "in": came,
                 "kept": kept,
-                "dropped": sum(one.count for one in refused.values()),
+                "dropped": sum(counted.values()),
                 "bytes_in": reading.bytes_in if reading else None,
                 "bytes_out": reading.bytes_out if reading else None,
                 "reasons": reasons,
@@ -281,11 +280,6 @@ def _configs(recipe: Recipe) -> dict[str, StageConfig]:
 
 def _kind(config: Any) -> str:
     return str(config.__struct_config__.tag)
-
-
-def is_shuffle(recipe: Recipe, name: str) -> bool:
-    """Whether the stage looks at the whole corpus at once."""
-    return isinstance(_configs(recipe).get(name), ShuffleConfig)
 
 
 def clipped(text: str) -> str:

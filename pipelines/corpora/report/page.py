@@ -12,18 +12,19 @@ import msgspec
 from trivium.console import size
 from trivium.data.shards.storage import write_whole
 from trivium.data.yaml_text import write_yaml
+from trivium.pipelines.corpora.output import REPORT
 from trivium.pipelines.corpora.report.charts import Limits, histogram
 from trivium.pipelines.corpora.report.histogram import Bars
 from trivium.pipelines.corpora.report.meter import MADE, WRITTEN
 from trivium.pipelines.pages import policy, short, templates
 
-FOLDER, PAGE, FACTS = "report", "index.html", "report.json"
+PAGE, FACTS = "index.html", "report.json"
 LANGUAGES, SIZES, CHARTS = 40, 30, 60  # shown on the page; report.json has all
 
 
 def write_report(folder: Path, facts: dict[str, Any]) -> Path:
     """Writes both files below `folder`/report and returns the page's path."""
-    target = folder / FOLDER
+    target = folder / REPORT
     target.mkdir(parents=True, exist_ok=True)
     write_whole(target / FACTS, msgspec.json.format(msgspec.json.encode(facts), indent=2) + b"\n")
     write_whole(target / PAGE, render(facts).encode("utf-8", "replace"))

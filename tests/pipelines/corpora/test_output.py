@@ -9,8 +9,9 @@ from trivium.pipelines.corpora.output import claimed, refuse_foreign, refuse_ins
 
 
 def finished(folder, corpus="a", shards=("a-all-00000",), **more):
-    for name in ("shards", "rejects"):
+    for name in ("shards", "rejects", "report"):
         (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "report/index.html").write_text("a page")
     for shard in shards:
         for suffix in (".tar", ".idx.json"):
             (folder / "shards" / (shard + suffix)).write_text(shard)
@@ -30,23 +31,23 @@ def names(folder):
 
 
 def test_a_new_folder_is_made_and_the_build_folder_goes_at_the_end(tmp_path):
-    with claimed(tmp_path / "new/out", "a", "0") as build:
-        (build / "spool").mkdir()
-        assert (build / "owner.json").is_file()
+    with claimed(tmp_path / "new/out", "a", "0") as claim:
+        (claim.folder / "spool").mkdir()
+        assert (claim.folder / "owner.json").is_file()
     assert list((tmp_path / "new/out").iterdir()) == []
 
 
 def test_a_failed_build_leaves_only_its_folder_and_the_next_one_cleans_it(tmp_path):
     def fail():
-        with claimed(tmp_path, "a", "0") as build:
-            (build / "half").write_text("x")
+        with claimed(tmp_path, "a", "0") as claim:
+            (claim.folder / "half").write_text("x")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         fail()
     assert names(tmp_path) == [".build/half", ".build/lock", ".build/owner.json"]
-    with claimed(tmp_path, "a", "0") as build:
-        assert not (build / "half").exists()
+    with claimed(tmp_path, "a", "0") as claim:
+        assert not (claim.folder / "half").exists()
 
 
 def _foreign_file(out):
@@ -56,6 +57,11 @@ def _foreign_file(out):
 def _foreign_in_shards(out):
     finished(out)
     (out / "shards/photo.jpg").write_text("x")
+
+
+def _foreign_in_report(out):
+    finished(out)
+    (out / "report/notes.html").write_text("x")
 
 
 def _other_corpus(out):
@@ -95,6 +101,7 @@ def _unfinished_other(out):
     [
         _foreign_file,
         _foreign_in_shards,
+        _foreign_in_report,
         _other_corpus,
         _tokenised,
         _taken_down,

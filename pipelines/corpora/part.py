@@ -1,0 +1,16 @@
+"""The unit in which the driver hands inputs to the workers."""
+
+import msgspec
+
+from trivium.pipelines.corpora.sources import Place
+
+ALL = -1
+
+
+class Part(msgspec.Struct, frozen=True, array_like=True):
+    """A place of a source, how many items of it are read, and how many records of the last of these (ALL: all)."""
+
+    source: str
+    place: Place
+    items: int = ALL
+    records: int = ALL

@@ -1,0 +1,82 @@
+"""A build's state at its end, told as the report's facts."""
+
+import os
+import platform
+import resource
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import trivium
+from trivium.data.shards import Manifest
+from trivium.pipelines.corpora.extent import Extent
+from trivium.pipelines.corpora.marks import versions
+from trivium.pipelines.corpora.memory import own_peak
+from trivium.pipelines.corpora.output import Owner
+from trivium.pipelines.corpora.report.facts import Job, Story, summarize
+from trivium.pipelines.corpora.report.meter import total
+from trivium.pipelines.corpora.sources import READ
+from trivium.pipelines.corpora.spool import lines_of
+from trivium.pipelines.corpora.work import Work
+
+
+def tell_story(work: Work, owner: Owner, extent: Extent, manifest: Manifest | None, seconds: float) -> dict[str, Any]:
+    """The facts of the build that `work` has done, in `seconds` of this run."""
+    reading = total(chain.from_iterable(lines_of(job, "readings") for job in work.jobs))
+    jobs = tuple(
+        Job(
+            label=done.label,
+            seconds=done.seconds,
+            workers=done.workers,
+            peak_bytes=done.peak_bytes,
+            earlier=number < work.marks.used,
+        )
+        for number, done in enumerate(work.done)
+    )
+    spent = sum(job.seconds for job in jobs)
+    items = work.counts[f"{READ}/in"]
+    read = sum(amount.bytes for amount in reading.items.values())
+    run = {
+        "command": extent.command,
+        "seconds": seconds,
+        "cpu_seconds": _cpu_seconds(),
+        "items_per_second": items / spent if spent else 0.0,
+        "bytes_per_second": read / spent if spent else 0.0,
+        "resumed": work.marks.used,
+        "runner": work.options.runner,
+        "mode": work.options.mode,
+        "workers": work.options.workers,
+        "memory": {"driver": own_peak(), "workers": max((job.peak_bytes for job in jobs), default=0)},
+        "machine": {"processor": _processor(), "cores": os.cpu_count() or 1, "system": platform.platform(terse=True)},
+        "versions": {"trivium": trivium.__version__, "python": platform.python_version(), **versions()},
+        "code": owner.code,
+    }
+    return summarize(
+        Story(
+            recipe=work.recipe,
+            counts=work.counts,
+            drops=work.drops,
+            reading=reading,
+            inputs=owner.inputs,
+            jobs=jobs,
+            manifest=manifest,
+            limit=extent.limit,
+            until=extent.until,
+            run=run,
+        )
+    )
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of the workers that it waited for."""
+    found = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in found)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "") or platform.processor() or platform.machine()
