@@ -127,6 +127,7 @@ def test_every_job_has_the_steps_it_was_given_and_a_model_that_can_be_built(fami
     jobs = family["jobs"]
     made = [*jobs.main_runs(jobs.STEPS), *jobs.load_runs(), *jobs.switch_runs(), *jobs.trial_runs()]
     assert len({job.name for job in made}) == len(made)
+    rates = {}
     for job in made:
         schedule = from_mapping(job.schedule(), Schedule, name=job.name)
         assert sum(stage.tokens // stage.batch for stage in schedule.stages) == job.steps
@@ -135,9 +136,10 @@ def test_every_job_has_the_steps_it_was_given_and_a_model_that_can_be_built(fami
         if job.kind == "load":
             assert config.backbone.moe.experts == 256
             assert schedule.stages[0].batch >= 65536
-            rate = learning_rate(19, job.steps, schedule.lr)  # of the last step before load is judged
-            assert rate == pytest.approx(8e-4 if job.shape is None else job.peak)
+            rates[job.name] = learning_rate(19, job.steps, schedule.lr)  # of the last step before load is judged
             assert schedule.window == (job.window or 40)
+    assert rates["load-tiny"] == rates["trial-steep-half"] == pytest.approx(8e-4)
+    assert (rates["trial-slow"], rates["trial-2e-4"]) == (pytest.approx(4e-5), pytest.approx(2e-4))
     short = made[0].shortened(700)
     assert sum(s.tokens // s.batch for s in from_mapping(short.schedule(), Schedule, name="s").stages) == 700
 
