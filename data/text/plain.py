@@ -29,11 +29,25 @@ def tidy(text: str, *, trailing: bool = False) -> str:
     return _BLANKS.sub("\n\n\n", text).strip("\n")
 
 
-def document(raw: Raw, text: str, step: Step, *, title: str = "", language: str = "", license: str = "") -> Draft:
+def document(
+    raw: Raw,
+    text: str,
+    step: Step,
+    *,
+    title: str = "",
+    language: str = "",
+    license: str = "",
+    scores: dict[str, float] | None = None,
+) -> Draft:
     """A document of one text segment; what is empty stays as the reader knew it."""
     meta = raw.meta(source_sha256=hashlib.sha256(raw.body).hexdigest(), steps=(step,))
-    known = {"title": " ".join(title.split())[:300], "language": language, "license": license}
-    meta = msgspec.structs.replace(meta, **{key: value for key, value in known.items() if value})
+    meta = msgspec.structs.replace(
+        meta,
+        title=" ".join(title.split())[:300] or meta.title,
+        language=language or meta.language,
+        license=license or meta.license,
+        scores=scores or {},
+    )
     return Draft(document=Document(segments=(Text(text=text + "\n"),), meta=meta))
 
 

@@ -8,6 +8,8 @@ counted, and the count's end is an error, not a cut.
 import re
 from typing import NamedTuple
 
+from trivium.data.text.latex.words import NAMES
+
 EXPANSIONS = 200_000
 _DEPTH = 20
 _GROWTH = 4  # times its length that a text may grow to, beside 1 MiB
@@ -21,6 +23,11 @@ _USE = re.compile(r"\\([A-Za-z@]+)")
 _BRACE = re.compile(r"(?<!\\)(?:\\\\)*([{}])")
 _PARAMETER = re.compile(r"#([1-9])")
 _SPACE = re.compile(r"[ \t]*\n?[ \t]*")
+# A macro that computes or draws has no text of its own; the parser passes it over.
+_PROGRAM = re.compile(
+    r"\\(?:if[a-z]*|else|fi|setbox|kern|csname|expandafter|hbox|vbox|vcenter|dimen|futurelet|catcode|lower|raise|let"
+    r"|global|advance|begingroup|edef|gdef|relax|ProcessOptions|hskip|vskip)(?![A-Za-z])|@"
+)
 # Redefining these would change what the parser itself reads.
 _KEPT = frozenset({"begin", "end", "section", "subsection", "paragraph", "chapter", "part", "item", "ref", "cite"})
 
@@ -54,7 +61,8 @@ def definitions(text: str) -> tuple[dict[str, Macro], str]:
         name, macro = _macro(match, body)
         if name in _KEPT or name.endswith("@"):
             continue
-        found[name] = macro
+        if name not in NAMES and not _PROGRAM.search(macro.body):
+            found[name] = macro
         kept.append(text[at : match.start()])
         at = end + 1
     return found, "".join([*kept, text[at:]])

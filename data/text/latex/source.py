@@ -12,6 +12,8 @@ OPEN, CLOSE = "\ue000", "\ue001"  # around the number of a literal
 _ENVIRONMENTS = "verbatim|Verbatim|lstlisting|minted|alltt|BVerbatim|LVerbatim|SaveVerbatim|filecontents"
 _BLOCK = re.compile(rf"\\begin\{{((?:{_ENVIRONMENTS})\*?)\}}")
 _INLINE = re.compile(r"\\(?:verb\*?|lstinline(?:\[[^\]\n]{0,200}\])?)([^\sA-Za-z*{])([^\n]{0,2000}?)\1")
+_SHORT = re.compile(r"\\MakeShortVerb\*?\s*\{?\s*\\([|\"!+/<>])")  # one letter that stands for \verb and itself
+_DOCUMENTED = re.compile(r"\\documentclass(?:\[[^\]]{0,200}\])?\{(?:ltxdoc|ltxguide|ltnews|l3doc|amsldoc|amsdtx)\}")
 _LINK = re.compile(r"\\(?:url|path|nolinkurl)\{([^{}\n]{0,2000})\}|\\href\{([^{}\n]{0,2000})\}")
 _PERCENT = re.compile(r"(?<!\\)(?:\\\\)*%")
 _MARK = re.compile(f"{OPEN}([0-9]{{1,9}}){CLOSE}")
@@ -58,7 +60,10 @@ class Literals:
     def set_aside(self, text: str) -> str:
         """`text` with marks in place of verbatim blocks, `\\verb` and addresses."""
         text = text.replace(OPEN, "").replace(CLOSE, "")
-        return _LINK.sub(self._link, _INLINE.sub(self._inline, self._blocks(text)))
+        text = _LINK.sub(self._link, _INLINE.sub(self._inline, self._blocks(text)))
+        for mark in sorted(set(_SHORT.findall(text))) or ("|" if _DOCUMENTED.search(text) else ""):
+            text = re.sub(f"({re.escape(mark)})([^{re.escape(mark)}\\n]{{1,300}}){re.escape(mark)}", self._inline, text)
+        return text
 
     def as_written(self, text: str) -> str:
         """The marks of `text` undone."""
@@ -72,7 +77,8 @@ class Literals:
         number = int(mark[1])
         return self._held[number] if number < len(self._held) else ("", "")
 
-    def _mark(self, written: str, shown: str) -> str:
+    def hold(self, written: str, shown: str) -> str:
+        """The mark for a literal."""
         self._held.append((written, shown))
         return f"{OPEN}{len(self._held) - 1}{CLOSE}"
 
@@ -88,16 +94,17 @@ class Literals:
             if end < 0:
                 break
             close = end + len(begin[1]) + len("\\end{}")
-            kept += [text[at : begin.start()], self._mark(text[begin.start() : close], _fenced(text, begin, end))]
+            mark = self.hold(text[begin.start() : close], _fenced(text, begin, end))
+            kept += [text[at : begin.start()], f"\n\n{mark}\n\n"]
             at = close
         return "".join([*kept, text[at:]])
 
     def _inline(self, match: re.Match[str]) -> str:
-        return self._mark(match[0], f"`{match[2]}`")
+        return self.hold(match[0], f"`{match[2]}`")
 
     def _link(self, match: re.Match[str]) -> str:
         """An address holds % and #, which mean other things elsewhere; of a link only its words are shown."""
-        return self._mark(match[0], "" if match[1] is None else match[1].replace("\\", ""))
+        return self.hold(match[0], "" if match[1] is None else match[1].replace("\\", ""))
 
 
 def _fenced(text: str, begin: re.Match[str], end: int) -> str:
@@ -107,7 +114,7 @@ def _fenced(text: str, begin: re.Match[str], end: int) -> str:
     if begin[1].rstrip("*") not in ("verbatim", "alltt") and (arguments := _ARGUMENTS.match(text, start)):
         start = arguments.end()
     body = text[start:end].strip("\n")
-    return f"\n\n```\n{body}\n```\n\n"
+    return f"```\n{body}\n```"
 
 
 def without_comments(text: str) -> str:
