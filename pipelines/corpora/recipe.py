@@ -25,7 +25,9 @@ from trivium.data.svg.pairs import SvgRender, SvgSanitize
 from trivium.data.text.extract import ExtractHtml
 from trivium.data.text.heuristics import Heuristics
 from trivium.data.text.language import Language
+from trivium.data.text.latex.stage import ExtractLatex
 from trivium.data.text.markdown import ExtractMarkdown
+from trivium.data.text.pdf.stage import ExtractPdf
 from trivium.data.text.plain import ExtractText
 from trivium.errors import InputError
 from trivium.pipelines.corpora.longcontext import LongContext
@@ -37,7 +39,7 @@ from trivium.pipelines.corpora.svg import SvgDrawings, SvgFolder
 from trivium.pipelines.corpora.warc import Warc
 
 SourceConfig = FileSource | Warc | SvgFolder | SvgDrawings | Shards | LongContext
-FileStage = ExtractText.Config | ExtractMarkdown.Config
+FileStage = ExtractText.Config | ExtractMarkdown.Config | ExtractLatex.Config | ExtractPdf.Config
 TextStage = ExtractHtml.Config | Language.Config | Heuristics.Config
 CodeStage = CodeLanguage.Config | CodeLicense.Config | CodeFilter.Config | CodeSecrets.Config
 SvgStage = SvgSanitize.Config | SvgRender.Config
