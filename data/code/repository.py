@@ -88,7 +88,7 @@ def document_of(files: Sequence[Draft], part: Part, config: Repository) -> Draft
     lineage = Lineage(
         source_sha256=hashlib.sha256(hashes.encode()).hexdigest(),
         parents=tuple(meta.source_id for meta in metas),
-        steps=(*dict.fromkeys(step for meta in metas for step in meta.lineage.steps), step_of(config)),
+        steps=(*_steps(metas), step_of(config)),
     )
     meta = Meta(
         source_id=source_id(part.source, part.address),
@@ -104,6 +104,16 @@ def document_of(files: Sequence[Draft], part: Part, config: Repository) -> Draft
         lineage=lineage,
     )
     return Draft(document=Document(segments=tuple(Text(text=text) for text in texts), meta=meta))
+
+
+def _steps(metas: Sequence[Meta]) -> Iterator[Step]:
+    """The steps that the files took, each once in order of first use, with what they did to all files in numbers."""
+    counts: dict[tuple[str, int, str, int | None], Counter[str]] = {}
+    for meta in metas:
+        for step in meta.lineage.steps:
+            counts.setdefault((step.name, step.version, step.parameters, step.seed), Counter()).update(step.counts)
+    for (name, version, parameters, seed), sums in counts.items():
+        yield Step(name=name, version=version, parameters=parameters, seed=seed, counts=dict(sorted(sums.items())))
 
 
 def file_document(file: Draft, config: Repository) -> Draft:
