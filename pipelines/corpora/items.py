@@ -20,7 +20,7 @@ from apache_beam.metrics import Metrics
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from trivium.data.stage import Draft, Drop, Item, Outcome, Stage, StageConfig, refuse
+from trivium.data.stage import RAW, Draft, Drop, Item, Outcome, Stage, StageConfig, refuse
 from trivium.pipelines.beam import NAMESPACE
 from trivium.pipelines.corpora.linefiles import lines, spread, write
 from trivium.pipelines.corpora.part import ALL, Part
@@ -165,7 +165,8 @@ class RunStages(beam.DoFn):
         elif depth < len(self._stages):
             name = self._job.names[depth]
             self._counters.add(f"{name}/in")
-            for result in self._run(depth, name, outcome):
+            results = [outcome] if self._passes(depth, outcome) else self._run(depth, name, outcome)
+            for result in results:
                 if not isinstance(result, Drop):
                     self._counters.add(f"{name}/kept")
                 yield from self._walk(result, depth + 1)
@@ -173,6 +174,14 @@ class RunStages(beam.DoFn):
             yield outcome
         else:
             yield refuse(outcome, self._job.names[-1], "crash", "no stage made a document of this item", error=True)
+
+    def _passes(self, depth: int, item: Item) -> bool:
+        """Whether the stage makes documents of another kind of files than this item is, and so leaves it as it is."""
+        takes = self._job.stages[depth].TAKES
+        if isinstance(item, Draft):
+            return takes <= RAW
+        source = self._job.sources.get(item.source)
+        return source is not None and source.GIVES not in takes
 
     def _run(self, depth: int, name: str, item: Item) -> Iterable[Outcome]:
         """One call of a stage, measured."""

@@ -1,9 +1,9 @@
 """Whether a recipe's stages can follow each other, judged from what each takes and gives, before anything runs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from trivium.data.config import nearest
-from trivium.data.stage import DOCUMENTS, Content, ShuffleConfig, StageConfig
+from trivium.data.stage import DOCUMENTS, RAW, Content, ShuffleConfig, StageConfig
 from trivium.pipelines.corpora.sources import Source
 
 _UNKNOWN = {Content.RECORDS, Content.LONG_ROWS}  # documents that may bring any score along
@@ -18,10 +18,13 @@ def check_order(
     """Raises ValueError naming the stage, what it needs, and which kind gives that; the kinds are all that exist."""
     if not stages:
         raise ValueError("stages is empty; name at least one")
+    useful = {index for source in sources for index in _taken(source, stages)}
     for source in sources:
         content, giver = source.GIVES, f"of source {source.name!r}"
         for index, stage in enumerate(stages):
             if content not in stage.TAKES:
+                if stage.TAKES <= RAW and index in useful:
+                    continue  # it makes documents of another source's files and leaves these as they are
                 cure = _cure(index, content, stages, stage_kinds, source_kinds)
                 wanted = " or ".join(sorted(stage.TAKES)) if stage.TAKES != DOCUMENTS else "documents"
                 raise ValueError(
@@ -38,6 +41,15 @@ def check_order(
             "that looks at each record before it, such as heuristics or long_clean"
         )
     _check_scores(sources, stages, stage_kinds)
+
+
+def _taken(source: Source, stages: Sequence[StageConfig]) -> Iterator[int]:
+    """The stages that take what the source's items are by then."""
+    content = source.GIVES
+    for index, stage in enumerate(stages):
+        if content in stage.TAKES:
+            yield index
+            content = stage.GIVES or content
 
 
 def _cure(

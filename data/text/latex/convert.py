@@ -126,7 +126,7 @@ class Renderer:
         if name in words.SPACES:
             return words.SPACES[name]
         if name in words.NAMES:
-            return words.NAMES[name] + node.macro_post_space
+            return f"{words.NAMES[name]}{node.macro_post_space}"
         if name in words.NOTHING:
             return ""
         if name == "item":

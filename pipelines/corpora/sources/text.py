@@ -3,6 +3,9 @@
 import io
 import re
 from collections.abc import Iterator
+from typing import Annotated
+
+from msgspec import Meta
 
 from trivium.data.stage import Content, Drop, Outcome
 from trivium.data.text.charset import decode
@@ -28,7 +31,8 @@ class TextFolder(Packed, kw_only=True, tag="text_folder"):
 
     With `begins` a record begins at each line that this regular expression matches (an entry of a dictionary, a letter
     of a mailbox) and, with `ends_apart`, that line itself is left out (a rule between records). Files above 32 MiB are
-    then read in blocks by many workers; `max_bytes` is of a record, and a file in UTF-16 must not be longer.
+    then read in blocks by many workers; `max_bytes` is of a record, and a file in UTF-16 must not be longer. `gather`:
+    records that follow each other become one, of at most so many bytes.
     """
 
     GIVES = Content.PLAIN
@@ -37,14 +41,16 @@ class TextFolder(Packed, kw_only=True, tag="text_folder"):
     mime: str = "text/plain"
     begins: str = ""
     ends_apart: bool = False
+    gather: Annotated[int, Meta(ge=0)] = 0
 
     def __post_init__(self) -> None:
         try:
             re.compile(self.begins)
         except re.error as error:
             raise ValueError(f"begins: {self.begins!r} is no regular expression: {error}") from None
-        if self.ends_apart and not self.begins:
-            raise ValueError("ends_apart is of the lines that `begins` matches; give that too")
+        for name in ("ends_apart", "gather"):
+            if getattr(self, name) and not self.begins:
+                raise ValueError(f"{name} is about the records that `begins` makes; give that too")
 
     def split(self, place: Place) -> Iterator[Place | Drop]:
         if not self.begins or self._archive(place) or streams.coding_of(place.path):
@@ -85,18 +91,31 @@ class TextFolder(Packed, kw_only=True, tag="text_folder"):
         yield from self._cut(Place(path="", address=address), io.BytesIO(text), corpus, domain)
 
     def _cut(self, place: Place, file: io.BufferedIOBase, corpus: str, domain: str) -> Iterator[Outcome]:
+        first, held = "", b""  # what is gathered: the address of its first record, its bytes
+        for address, body in self._pieces(place, file):
+            if isinstance(body, RefusedError):
+                yield self.refused(address, body)
+                continue
+            if held and len(held) + len(body) > self.gather:
+                yield from super().records(first, held, corpus, domain)
+                held = b""
+            first, held = (first, held + body) if held else (address, body)
+        if held:
+            yield from super().records(first, held, corpus, domain)
+
+    def _pieces(self, place: Place, file: io.BufferedIOBase) -> Iterator[tuple[str, bytes | RefusedError]]:
         pattern = re.compile(self.begins.encode())
         found = lines.records(file, self.max_bytes, offset=max(0, place.offset), length=place.length, begins=pattern)
         for record in found:
             address = f"{place.address}@{record.offset}"
             body = record.body
             if body is None:
-                yield self.refused(address, RefusedError("too_large", f"more than {self.max_bytes:,} bytes"))
+                yield address, RefusedError("too_large", f"more than {self.max_bytes:,} bytes")
                 continue
-            if self.ends_apart and (match := pattern.match(body)):
-                body = body[max(match.end(), body.find(b"\n") + 1) :] if b"\n" in body else b""
-            if not body.strip():
-                if body is record.body or record.offset:  # a rule at the very beginning parts nothing
-                    yield self.refused(address, RefusedError("empty", "nothing but white space"))
-                continue
-            yield from super().records(address, body, corpus, domain)
+            rule = pattern.match(body) if self.ends_apart else None
+            if rule is not None:
+                body = body.partition(b"\n")[2]
+            if body.strip():
+                yield address, body
+            elif rule is None or record.offset:  # a rule at the very beginning parts nothing
+                yield address, RefusedError("empty", "nothing but white space")
