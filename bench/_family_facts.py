@@ -7,13 +7,17 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from trivium.data.config import Strict
 
 Line = Mapping[str, Any]
 
-SPIKE, SIGMAS, BEHIND = 0.5, 6.0, 100  # nats and deviations above the median of so many steps before
+# A spike: the median of `SHORT` steps stands `RISE` nats and `SIGMAS` deviations of a step above the lowest median of
+# `LONG` steps in the last `RECENT`; or one step stands `JUMP` nats and `JUMP_SIGMAS` deviations above it.
+SHORT, LONG, RECENT = 5, 25, 100  # steps
+RISE, SIGMAS = 0.3, 4.0
+JUMP, JUMP_SIGMAS = 1.0, 10.0
 QUIET = 100  # steps without a token that make an expert a dead one
 SETTLED = 20  # steps of the load test before load is judged
 MEAN_LOAD, WORST_LOAD, LOAD_EXPERTS, LOAD_TOKENS = 1.15, 1.3, 256, 65536
@@ -33,25 +37,44 @@ class Verdict(Strict, frozen=True, kw_only=True):
 
 
 def spikes(losses: Sequence[float | None], warmup: int) -> list[int]:
-    """Steps (from 1) after the warm-up that rise above the `BEHIND` steps before them by more than a step's noise.
+    """Steps (from 1) after the warm-up at which the loss has risen, and not by what one step's rows happen to hold."""
+    return [rise.step for rise in rises(losses, warmup) if rise.nats > rise.bound]
 
-    More is `SPIKE` nats above their median, and `SIGMAS` deviations of a step, since its few rows hold now one kind of
-    documents, now another. A deviation is 1.05 times the median difference of two steps that follow each other, as of a
-    normal distribution: a fall counts for nothing. None: no such target in a step.
+
+class Rise(NamedTuple):
+    """How far a step's loss lies above what it is held against, and how far it may."""
+
+    step: int
+    nats: float
+    bound: float
+
+
+def rises(losses: Sequence[float | None], warmup: int) -> list[Rise]:
+    """Of each step that can be judged the rise, lasting or of the step alone, that is nearest to its bound or above.
+
+    A rise is held against the lowest that the loss had reached, so one that grows slowly is found as well; a running
+    median counts a rise in full once it lasts three steps, and a single step of hard rows for nothing. A deviation is
+    1.05 times the median difference of two steps that follow each other, as of a normal distribution: a fall counts for
+    nothing. None: no such target in a step.
     """
-    return [step for step, rise, bound in rises(losses, warmup) if rise > bound]
-
-
-def rises(losses: Sequence[float | None], warmup: int) -> list[tuple[int, float, float]]:
-    """(step, nats above the median of the steps before it, bound) of each step that can be judged."""
+    known = [(at + 1, loss) for at, loss in enumerate(losses) if loss is not None]
+    values = [loss for _, loss in known]
+    short, long = (smooth(values, width) for width in (SHORT, LONG))
     found = []
-    for at, loss in enumerate(losses):
-        before = _numbers(losses[max(0, at - BEHIND) : at])
-        if loss is not None and at >= warmup and len(before) >= BEHIND // 2:
-            middle = statistics.median(before)
-            noise = 1.05 * statistics.median(abs(b - a) for a, b in pairwise(before))
-            found.append((at + 1, loss - middle, max(SPIKE, SIGMAS * noise)))
+    for at, (step, loss) in enumerate(known):
+        start = max(0, at - RECENT)
+        if step <= warmup or at - start < RECENT // 2:
+            continue
+        lowest = min(long[start:at])
+        deviation = 1.05 * statistics.median(abs(b - a) for a, b in pairwise(values[start:at]))
+        lasting = Rise(step, short[at] - lowest, max(RISE, SIGMAS * deviation))
+        alone = Rise(step, loss - lowest, max(JUMP, JUMP_SIGMAS * deviation))
+        found.append(max(lasting, alone, key=_share))
     return found
+
+
+def _share(rise: Rise) -> float:
+    return rise.nats / rise.bound
 
 
 def dead_experts(lines: Sequence[Line], quiet: int = QUIET) -> int | None:
@@ -106,8 +129,9 @@ def run_facts(lines: Sequence[Line], steps: int, flops_a_token: int | None = Non
     totals = [line["loss"]["total"] for line in done]
     rates = [line["lr"] for line in done]
     warmup = rates.index(max(rates)) + 1 if rates else 0
-    kinds = {kind: [line["loss"][kind] for line in done] for kind in ("text", "image")}
-    highest = {kind: max(rises(values, warmup), key=lambda one: one[1], default=None) for kind, values in kinds.items()}
+    # Not the code after pictures by itself: a step's loss there is that of few drawings or of few icons.
+    kinds = {kind: [line["loss"][kind] for line in done] for kind in ("total", "text")}
+    highest = {kind: max(rises(values, warmup), key=_share, default=None) for kind, values in kinds.items()}
     norms = [line["grad_norm"] for line in done]
     logits = [line["max_logit"] for line in done if line.get("max_logit") is not None]
     last = held[-1] if held else {}
@@ -190,7 +214,7 @@ def _judge_run(name: str, facts: Mapping[str, Any]) -> list[Verdict]:
         Verdict(
             what=f"{name}: spikes",
             found=f"{spiked}; at most {told}" if told else f"{spiked}; too few steps",
-            wanted=f"none above {SPIKE:g} nats and {SIGMAS:g} deviations over the median of {BEHIND} steps",
+            wanted=f"none above {RISE:g} nats and {SIGMAS:g} deviations over the lowest of {RECENT} steps",
             verdict="FAIL" if spiked or facts["not_finite"] else "pass" if told else "missing",
         ),
         Verdict(

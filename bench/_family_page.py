@@ -11,7 +11,7 @@ from typing import Any
 import _curve_plot
 import msgspec
 import yaml
-from _family_facts import QUIET, SIGMAS, SPIKE, Verdict, run_facts, smooth
+from _family_facts import JUMP, JUMP_SIGMAS, LONG, QUIET, RECENT, RISE, SHORT, SIGMAS, Verdict, run_facts, smooth
 
 from trivium.data.config import from_mapping
 from trivium.model.joint import JointConfig
@@ -266,9 +266,10 @@ def _runs(runs: Mapping[str, Any]) -> Iterator[str]:
         "Losses in nats a token. *beside*: other processes on the same GPU, on average; tokens/s and MFU are what was "
         "left to this one. MFU counts the text path's matrices, recurrence and depth attention of every token, of 989 "
         "TFLOP/s; causal attention between tokens and the vision tower are left out, so it is a lower bound. A spike "
-        "is a step after the warm-up whose loss of text, or of code after pictures, lies above the median of the 100 "
-        f"steps before it by more than {SPIKE:g} nats and {SIGMAS:g} deviations of a step (its few rows "
-        "hold now manuals, now drawings, now icons); an "
+        f"is a step after the warm-up at which the loss, whole or of text, as a median of {SHORT} steps, is more than "
+        f"{RISE:g} nats and {SIGMAS:g} deviations of a step above the lowest that a median of {LONG} steps had reached "
+        f"in {RECENT} steps; or by itself more than {JUMP:g} nat and {JUMP_SIGMAS:g} deviations above it. "
+        "Code after pictures is in the whole loss alone: by itself a step's is that of few drawings or few icons. An "
         f"expert is dead when it got no token in the last {QUIET} steps."
     )
 

@@ -2,10 +2,12 @@
 
 import importlib
 import json
+import math
 import sys
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -47,17 +49,38 @@ def held_line(step, low):
     return {"kind": "held_out", "step": step, "text": {"loss": 3.0}, "image": {"loss": 1.0}, "image_shuffled": worth}
 
 
-def test_a_spike_stands_above_the_median_of_the_steps_before_it(family):
-    falling = [5.0 - 0.01 * step for step in range(300)]
+def noisy(deviation, steps=800):
+    drawn = np.random.default_rng(7).normal(0.0, deviation, steps)
+    return [2.0 + 7.0 * math.exp(-at / 60) + float(drawn[at]) for at in range(steps)]
+
+
+@pytest.mark.parametrize("deviation", [0.0, 0.05, 0.17, 0.4])
+def test_the_noise_of_steps_and_the_fall_of_the_loss_are_no_spike(family, deviation):
+    losses = noisy(deviation)
+    assert family["facts"].spikes(losses, 40) == []
+    assert family["facts"].spikes([*losses[:150], None, *losses[151:]], 40) == []  # a step without such a target
+
+
+@pytest.mark.parametrize(
+    ("nats", "steps"), [(0.9, 8), (0.9, 60), (2.5, 1)], ids=["a few steps", "many steps", "one step"]
+)
+def test_a_rise_of_the_loss_is_a_spike(family, nats, steps):
+    losses = noisy(0.15)
+    raised = [loss + nats * (400 <= at < 400 + steps) for at, loss in enumerate(losses)]
+    found = family["facts"].spikes(raised, 40)
+    assert found
+    assert 400 < found[0] <= 403
+    creeping = [loss + nats * min(1.0, max(0, at - 400) / 60) for at, loss in enumerate(losses)]
+    assert family["facts"].spikes(creeping, 40)
+
+
+def test_one_step_of_hard_rows_is_no_spike_and_the_warm_up_is_not_judged(family):
+    losses = [2.0] * 300
     spikes = family["facts"].spikes
-    assert spikes(falling, 20) == []
-    assert spikes([*falling[:200], falling[200] + 1.2, *falling[201:]], 20) == [201]
-    assert spikes([9.0] * 10 + falling, 20) == []  # the warm-up's own fall
-    assert spikes([*falling[:150], None, *falling[151:]], 20) == []  # a step without such a target
-    assert spikes([2.0] * 200 + [2.4] * 100, 20) == []
-    assert spikes([2.0] * 200 + [2.6] * 100, 20) == list(range(201, 251))  # until the median has followed
-    noisy = [2.0 + (0.3 if step % 2 else -0.3) for step in range(200)]
-    assert spikes([*noisy, 5.0, 6.5], 20) == [202]  # six deviations of such steps are 3.8 nats
+    assert spikes([*losses[:200], 2.9, 2.9, *losses[202:]], 20) == []
+    assert spikes([*losses[:200], 2.9, 2.9, 2.9, *losses[203:]], 20) == [203, 204, 205]
+    assert spikes([*losses[:200], 3.1, *losses[201:]], 20) == [201]
+    assert spikes([2.0] * 60 + [9.0] * 60 + losses, 124) == []
 
 
 def test_an_expert_is_dead_when_no_step_of_the_tail_used_it(family):
@@ -88,7 +111,7 @@ def test_load_is_judged_behind_the_twentieth_step_at_enough_tokens(family):
     [
         ([3.0] * 2400, 2400, 0.12, ["pass", "pass", "pass", "pass"]),
         ([3.0] * 300, 2400, 0.09, ["missing", "pass", "pass", "FAIL"]),
-        ([3.0] * 2399 + [3.6], 2400, 0.12, ["pass", "FAIL", "pass", "pass"]),
+        ([3.0] * 2397 + [3.6] * 3, 2400, 0.12, ["pass", "FAIL", "pass", "pass"]),
         ([3.0] * 1000 + [None] + [3.0] * 1399, 2400, 0.12, ["pass", "FAIL", "pass", "pass"]),
     ],
 )
