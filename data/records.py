@@ -91,6 +91,7 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     license: str
     language: str = ""
     title: str = ""
+    declared: dict[str, str] = {}  # what the source says of itself: author, date, site, address, license, language
     scores: dict[str, float] = {}
     cluster: str = ""  # near-duplicate cluster: the smallest member's source_id; held-out splits go by it
     duplicates: tuple[str, ...] = ()  # source ids of the exact and near duplicates that this one survived

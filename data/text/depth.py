@@ -1,4 +1,7 @@
-"""How deep a page nests, from its tags alone: extraction is quadratic in depth, so deep pages never reach it.
+"""How deep a page nests, and how much formatting it leaves open, from its tags alone.
+
+Extraction by resiliparse is quadratic in depth, so deep pages never reach it. Parsing by the HTML standard is quadratic
+in formatting elements left open: each block begins with copies of all of them, 15 kB make 300 MB.
 
 Odd: it is a bound for refusing, not the parser's exact depth. Elements whose end tag may be left out (`p`, `li`, `td`,
 …) are not counted, since old pages open thousands of them side by side; each needs a counted element around it to nest,
@@ -15,6 +18,7 @@ _TAG = re.compile(
     |<(?P<close>/?)(?P<name>[a-z][a-z0-9:-]*+){_ATTRIBUTES}""",
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
+_START = re.compile(r"<[a-zA-Z]")
 _VOID = "area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr"  # never open
 _OPTIONAL = "p|li|dt|dd|option|optgroup|tr|td|th|tbody|thead|tfoot|colgroup|rb|rt|rp|html|head|body"
 _UNCOUNTED = frozenset(f"{_VOID}|{_OPTIONAL}".split("|"))
@@ -23,7 +27,7 @@ _FOREIGN = frozenset({"svg", "path", "use", "circle", "rect", "g", "line"})  # w
 
 def nesting_bound(page: str, cap: int) -> int:
     """The deepest nesting of counted elements, or cap + 1 as soon as it is passed. Linear in the page's length."""
-    if page.count("<") <= cap:
+    if page.count("<") <= cap or len(_START.findall(page)) <= cap:
         return 0
     opened: dict[str, int] = {}
     depth = deepest = 0
@@ -43,3 +47,39 @@ def nesting_bound(page: str, cap: int) -> int:
                 if deepest > cap:
                     return deepest
     return deepest
+
+
+# The standard's formatting elements (`a` and `nobr` close their like); those left open are opened again in every block.
+_FORMATTING = re.compile(
+    r"<(/?)(b|big|code|em|font|i|s|small|strike|strong|tt|u)(?=[\s/>])([^>]{0,200})", re.IGNORECASE
+)
+_ALIKE = 3  # equal elements that the standard opens again at most ("Noah's Ark clause")
+_FEW = 8  # open at once in ordinary pages
+
+
+def tangle_bound(page: str, cap: int) -> int:
+    """About how many elements a parser makes by itself of formatting left open, or a number above `cap`.
+
+    Counts, for each stretch between two formatting tags, its tags times the formatting elements open there. Linear.
+    """
+    left_open: dict[str, list[str]] = {}
+    alike: dict[str, int] = {}
+    count = total = last = 0
+    for match in _FORMATTING.finditer(page):
+        if count > _FEW:
+            total += count * page.count("<", last, match.start() + 1)
+            if total > cap:
+                return total
+        last = match.start() + 1
+        slash, name, attributes = match.groups()
+        stack = left_open.setdefault(name.lower(), [])
+        if not slash:
+            key = name.lower() + attributes
+            stack.append(key)
+            alike[key] = alike.get(key, 0) + 1
+            count += alike[key] <= _ALIKE
+        elif stack:
+            key = stack.pop()
+            count -= alike[key] <= _ALIKE
+            alike[key] -= 1
+    return total + (count * page.count("<", last) if count > _FEW else 0)

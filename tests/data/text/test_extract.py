@@ -37,8 +37,8 @@ def test_headings_lists_and_code_stay_and_boilerplate_goes():
     document = extract(PAGE).document
     lines = [line.strip() for line in document.text.splitlines()]
     assert document.meta.title == "The title"
-    assert {"Heading one", "Heading two"} <= set(lines)
-    assert any(line.startswith("• first item,") for line in lines)
+    assert {"# Heading one", "## Heading two"} <= set(lines)
+    assert any(line.startswith("- first item,") for line in lines)
     assert "def f(x):\n    return x + 1" in document.text
     assert "Elsewhere" not in document.text
     assert "Imprint" not in document.text
