@@ -122,14 +122,14 @@ def without_comments(text: str) -> str:
     return _COMMENT.sub(r"\1", text)
 
 
-def join(main: str, read: Callable[[str], str | None], limit: int) -> tuple[str, list[str]]:
+def join(main: str, read: Callable[[str], str | None], limit: int, name: str = "") -> tuple[str, list[str]]:
     """(`main` with the files that it reads in, names that `read` gave nothing for), without comments.
 
-    `read(name)` gives a file of the same folder, or None. Joins at most 8 deep and 500 in all, while the text has fewer
-    than `limit` characters; a file never reads itself in.
+    `name` is `main`'s own. `read(name)` gives a file of the same folder, or None. Joins at most 8 deep and 500 in all,
+    while the text has fewer than `limit` characters; a file never reads itself in.
     """
     joined = _Join(read, limit)
-    return joined.text(main, ()), joined.missing
+    return joined.text(main, (name,)), joined.missing
 
 
 class _Join:

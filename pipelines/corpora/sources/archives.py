@@ -7,6 +7,7 @@ and devices; here each of these is said. A zip or a plain tar is read member by 
 import lzma
 import os
 import tarfile
+import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -167,4 +168,11 @@ def _named(name: str, size: int, offset: int, wrong: RefusedError | None, seen: 
 @lru_cache(maxsize=4)
 def _open_zip(path: str, root: str, process: int) -> zipfile.ZipFile:
     """Kept open: its directory is read whole each time. `process`: handles must not be shared after a fork."""
-    return zipfile.ZipFile(files.opened(path, root))
+    file = files.opened(path, root)
+    try:
+        archive = zipfile.ZipFile(file)
+    except BaseException:
+        file.close()
+        raise
+    weakref.finalize(archive, file.close)
+    return archive

@@ -42,7 +42,8 @@ def readable_path(place: Place) -> str:
 def file_places(where: str, suffixes: tuple[str, ...], *, one: bool = False) -> Iterator[Place]:
     """A place for each matching file below `where`, sorted by name; `one`: `where` may be such a file itself."""
     name = where.rpartition("/")[2]
-    if one and (name.lower().endswith(suffixes) if "://" in where else os.path.isfile(where)):
+    told = tuple(suffix for suffix in suffixes if suffix)  # an address is taken for a file by its ending alone
+    if one and (name.lower().endswith(told) if "://" in where else os.path.isfile(where)):
         if not name.lower().endswith(suffixes):
             raise InputError(f"{where} is no file of this kind by its name ({', '.join(suffixes)}); mend `suffixes`")
         yield Place(path=where, address=name)

@@ -1,5 +1,6 @@
 """All kinds of sources that read files."""
 
+from trivium.pipelines.corpora.sources.arc import Arc
 from trivium.pipelines.corpora.sources.folder import HtmlFolder
 from trivium.pipelines.corpora.sources.jsonl import Jsonl
 from trivium.pipelines.corpora.sources.latex import LatexFolder
@@ -8,4 +9,4 @@ from trivium.pipelines.corpora.sources.pdf import PdfFolder
 from trivium.pipelines.corpora.sources.text import MarkdownFolder, TextFolder
 from trivium.pipelines.corpora.sources.tree import SourceTree
 
-FileSource = HtmlFolder | TextFolder | MarkdownFolder | LatexFolder | PdfFolder | SourceTree | Jsonl | Parquet
+FileSource = HtmlFolder | Arc | TextFolder | MarkdownFolder | LatexFolder | PdfFolder | SourceTree | Jsonl | Parquet

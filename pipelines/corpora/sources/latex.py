@@ -105,7 +105,7 @@ class LatexFolder(Packed, kw_only=True, tag="latex_folder"):
             found = read(name)
             return None if found is None else decode(found, encodings)[0]
 
-        text, _ = join(decode(body, encodings)[0], part, self.max_bytes)
+        text, _ = join(decode(body, encodings)[0], part, self.max_bytes, posixpath.basename(address))
         whole = text.encode("utf-8", "replace")
         if len(whole) > self.max_bytes:
             detail = f"{len(whole):,} bytes when joined, limit {self.max_bytes:,}"

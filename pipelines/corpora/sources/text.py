@@ -112,7 +112,7 @@ class TextFolder(Packed, kw_only=True, tag="text_folder"):
             if body is None:
                 yield address, RefusedError("too_large", f"more than {self.max_bytes:,} bytes")
                 continue
-            rule = pattern.match(body) if self.ends_apart else None
+            rule = pattern.match(body.partition(b"\n")[0]) if self.ends_apart else None
             if rule is not None:
                 body = body.partition(b"\n")[2]
             if body.strip():
