@@ -6,6 +6,7 @@ pure function of the item and its configuration, so that any runner and any orde
 
 import enum
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import msgspec
@@ -72,7 +73,10 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     excerpt: str = ""
     error: bool = False
     survivor: str = ""  # dedup: source_id of the record that stays
-    similarity: float | None = None  # dedup: verified Jaccard
+    similarity: float | None = None  # dedup: verified Jaccard with the survivor
+    cluster: str = ""  # near_dedup: the smallest source_id of its cluster
+    band: int | None = None  # near_dedup: the band that brought it together with `beside`
+    beside: str = ""  # near_dedup: the most similar record that it was verified with
     scores: dict[str, float] = {}
     language: str = ""
 
@@ -141,6 +145,10 @@ class StageConfig(Strict, kw_only=True, tag_field="kind"):
     def with_paths(self, paths: Mapping[tuple[str | int, ...], str]) -> Self:
         """The same parameters with some of `paths()` replaced."""
         return self
+
+    def located(self, base: Path) -> Self:
+        """The same parameters with absolute paths; `base` is the folder of the relative ones."""
+        return self.with_paths({keys: str((base / path).absolute()) for keys, path in self.paths().items()})
 
 
 class ShuffleConfig(StageConfig, kw_only=True):
