@@ -188,7 +188,7 @@ def _items(work: Work, segment: Segment, inputs: list[Path], total: int | None) 
         corpus=work.recipe.corpus,
         domain=work.recipe.domain,
         sources={source.name: source for source in work.recipe.sources},
-        stages=segment.items,
+        stages=tuple(stage.located(work.base) for stage in segment.items),
         names=segment.item_names,
         scores=_compared(work.recipe),
     )

@@ -22,13 +22,18 @@ from trivium.data.dedup.near import NearDedup
 from trivium.data.longcontext.clean.stage import LongClean
 from trivium.data.longcontext.verify import LongVerify
 from trivium.data.svg.pairs import SvgRender, SvgSanitize
+from trivium.data.text.bad_words import BadWords
+from trivium.data.text.c4 import C4Lines
 from trivium.data.text.extract import ExtractHtml
 from trivium.data.text.heuristics import Heuristics
 from trivium.data.text.language import Language
 from trivium.data.text.latex.stage import ExtractLatex
 from trivium.data.text.markdown import ExtractMarkdown
 from trivium.data.text.pdf.stage import ExtractPdf
+from trivium.data.text.pii.mask import Pii
 from trivium.data.text.plain import ExtractText
+from trivium.data.text.unicode import Unicode
+from trivium.data.text.urls import Urls
 from trivium.errors import InputError
 from trivium.pipelines.corpora.longcontext import LongContext
 from trivium.pipelines.corpora.order import check_order
@@ -41,10 +46,11 @@ from trivium.pipelines.corpora.warc import Warc
 SourceConfig = FileSource | Warc | SvgFolder | SvgDrawings | Shards | LongContext
 FileStage = ExtractText.Config | ExtractMarkdown.Config | ExtractLatex.Config | ExtractPdf.Config
 TextStage = ExtractHtml.Config | Language.Config | Heuristics.Config
+FilterStage = Urls.Config | Unicode.Config | C4Lines.Config | BadWords.Config | Pii.Config
 CodeStage = CodeLanguage.Config | CodeLicense.Config | CodeFilter.Config | CodeSecrets.Config
 SvgStage = SvgSanitize.Config | SvgRender.Config
 LongStage = LongClean.Config | LongVerify.Config
-ItemStage = FileStage | TextStage | CodeStage | SvgStage | LongStage
+ItemStage = FileStage | TextStage | FilterStage | CodeStage | SvgStage | LongStage
 Shuffle = ExactDedup | NearDedup | RepositoryLicense | Repository
 StageKind = ItemStage | Shuffle
 
