@@ -13,12 +13,14 @@ import msgspec
 from trivium.data.code.filter import CodeFilter
 from trivium.data.code.language import CodeLanguage
 from trivium.data.code.license import CodeLicense
-from trivium.data.code.masks import CodeSecrets
 from trivium.data.code.repository import Repository
 from trivium.data.code.repository_license import RepositoryLicense
 from trivium.data.config import Strict, given_by, load_yaml, locate
 from trivium.data.dedup.exact import ExactDedup
+from trivium.data.dedup.lines import RepeatedLines
 from trivium.data.dedup.near import NearDedup
+from trivium.data.dedup.paragraphs import RepeatedParagraphs
+from trivium.data.dedup.substrings import Substrings
 from trivium.data.longcontext.clean.stage import LongClean
 from trivium.data.longcontext.verify import LongVerify
 from trivium.data.svg.pairs import SvgRender, SvgSanitize
@@ -47,11 +49,12 @@ SourceConfig = FileSource | Warc | SvgFolder | SvgDrawings | Shards | LongContex
 FileStage = ExtractText.Config | ExtractMarkdown.Config | ExtractLatex.Config | ExtractPdf.Config
 TextStage = ExtractHtml.Config | Language.Config | Heuristics.Config
 FilterStage = Urls.Config | Unicode.Config | C4Lines.Config | BadWords.Config | Pii.Config
-CodeStage = CodeLanguage.Config | CodeLicense.Config | CodeFilter.Config | CodeSecrets.Config
+CodeStage = CodeLanguage.Config | CodeLicense.Config | CodeFilter.Config
 SvgStage = SvgSanitize.Config | SvgRender.Config
 LongStage = LongClean.Config | LongVerify.Config
 ItemStage = FileStage | TextStage | FilterStage | CodeStage | SvgStage | LongStage
-Shuffle = ExactDedup | NearDedup | RepositoryLicense | Repository
+Inside = RepeatedLines | RepeatedParagraphs | Substrings
+Shuffle = ExactDedup | NearDedup | Inside | RepositoryLicense | Repository
 StageKind = ItemStage | Shuffle
 
 _NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")

@@ -10,15 +10,29 @@ from typing import Any
 from trivium.data.code.repository import Repository
 from trivium.data.code.repository_license import RepositoryLicense
 from trivium.data.dedup.exact import ExactDedup
+from trivium.data.dedup.lines import RepeatedLines
 from trivium.data.dedup.near import NearDedup
+from trivium.data.dedup.paragraphs import RepeatedParagraphs
+from trivium.data.dedup.substrings import Substrings
 from trivium.data.stage import ShuffleConfig
-from trivium.pipelines.corpora.shuffles import exact, near, repository, repository_license
+from trivium.pipelines.corpora.shuffles import (
+    exact,
+    lines,
+    near,
+    paragraphs,
+    repository,
+    repository_license,
+    substrings,
+)
 from trivium.pipelines.corpora.work import Work
 
 Run = Callable[[Work, str, Any], None]
 RUNS: dict[type[ShuffleConfig], Run] = {
     ExactDedup: exact.run,
     NearDedup: near.run,
+    RepeatedLines: lines.run,
+    RepeatedParagraphs: paragraphs.run,
+    Substrings: substrings.run,
     RepositoryLicense: repository_license.run,
     Repository: repository.run,
 }
