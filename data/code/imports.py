@@ -18,7 +18,7 @@ _SCRIPT = re.compile(
     r"['\"](\.[^'\"\n]*)['\"]",
     re.MULTILINE,
 )
-_JVM = re.compile(r"^[ \t]*import[ \t]+(static[ \t]+)?([\w.]+(?:\.\*|\._)?)", re.MULTILINE)
+_JVM = re.compile(r"^[ \t]*import[ \t]+(static[ \t]+)?([\w.]*\w)(\.[*{])?", re.MULTILINE)
 _GO_BLOCK = re.compile(r"^import[ \t]*\(([^)]*)\)|^import[ \t]+(?:[\w.]+[ \t]+)?(\"[^\"\n]+\")", re.MULTILINE)
 _QUOTED = re.compile(r"\"([^\"\n]+)\"")
 _RUST_MOD = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))?[ \t]+)?mod[ \t]+(\w+)[ \t]*;", re.MULTILINE)
@@ -84,8 +84,8 @@ def _include(text: str) -> Iterator[str]:
 
 def _jvm(text: str) -> Iterator[str]:
     """Classes; of a static import the class. Wildcards name no file."""
-    for static, name in _JVM.findall(text):
-        if not name.endswith(("*", "_")):
+    for static, name, wild in _JVM.findall(text):
+        if not wild:
             yield name.rpartition(".")[0] if static else name
 
 

@@ -99,11 +99,21 @@ def document_of(files: Sequence[Draft], part: Part, config: Repository) -> Draft
         license=joined(meta.license for meta in metas),
         language=min(languages, key=lambda name: (-languages[name], name)),
         title=part.title,
-        scores={"files": float(len(files)), "keys": sum(meta.scores.get("keys", 0.0) for meta in metas)},
+        scores={"files": float(len(files)), **_masked(metas)},
         duplicates=tuple(sorted({one for meta in metas for one in meta.duplicates})),
         lineage=lineage,
     )
     return Draft(document=Document(segments=tuple(Text(text=text) for text in texts), meta=meta))
+
+
+def _masked(metas: Sequence[Meta]) -> dict[str, float]:
+    """How many of each kind of personal data and keys were masked in all files."""
+    sums: dict[str, float] = {}
+    for meta in metas:
+        for name, score in meta.scores.items():
+            if name.startswith("pii_"):
+                sums[name] = sums.get(name, 0.0) + score
+    return sums
 
 
 def _steps(metas: Sequence[Meta]) -> Iterator[Step]:

@@ -91,10 +91,11 @@ _XML = re.compile(r"\s*(?:\ufeff)?<\?xml\b")
 
 
 class Known(NamedTuple):
-    """Pygments' table: extension to language, and glob patterns of whole names."""
+    """Pygments' table: languages by extension, by whole name, by pattern of names, and by other names of theirs."""
 
     extensions: dict[str, str]
     names: dict[str, str]
+    patterns: tuple[tuple[re.Pattern[str], str], ...]
     aliases: dict[str, str]
 
 
@@ -119,7 +120,9 @@ def known() -> Known:
                 extensions.setdefault(pattern[1:].lower(), language)
             elif pattern[0] != "*":
                 names.setdefault(pattern.lower(), language)
-    return Known(extensions, names, aliases)
+    globs = {name: language for name, language in names.items() if set("*?[") & set(name)}
+    patterns = tuple((re.compile(fnmatch.translate(glob)), language) for glob, language in globs.items())
+    return Known(extensions, names, patterns, aliases)
 
 
 def language_of(path: str, text: str) -> str:
@@ -135,8 +138,10 @@ def language_of(path: str, text: str) -> str:
         found = _EXTENSIONS.get(extension) or known().extensions.get(extension)
         if found:
             return found
-    for pattern, language in known().names.items():
-        if fnmatch.fnmatchcase(name, pattern):
+    if name in known().names:
+        return known().names[name]
+    for pattern, language in known().patterns:
+        if pattern.fullmatch(name):
             return language
     return by_first_line(text) or ("text" if is_readme(path) else "")
 
