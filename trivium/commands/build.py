@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.box import SIMPLE
 from rich.table import Table
 
 from trivium.console import counted, emit_json, err, note, out
+
+SHOWN = 3  # reasons of a stage; the report has all
 
 if TYPE_CHECKING:
     from trivium.pipelines.corpora.driver import Built
@@ -130,22 +133,20 @@ def _facts(built: "Built", folder: Path) -> dict[str, Any]:
 def print_report(facts: dict[str, Any]) -> None:
     """The funnel with what each stage took, as a table on standard output."""
     times = {row["stage"]: row for row in facts["run"]["stages"]}
-    table = Table(title=f"corpus {facts['corpus']}", title_justify="left", header_style="bold")
-    table.add_column("stage")
-    for name in ("in", "kept", "share", "dropped", "CPU s", "items/s"):
-        table.add_column(name, justify="right")
-    table.add_column("reasons", overflow="fold")
+    table = Table(box=SIMPLE, title=f"corpus {facts['corpus']}", title_justify="left", header_style="bold")
+    table.add_column("stage", no_wrap=True)
+    for name in ("in", "kept", "refused", "CPU s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("most of them")
     for stage in facts["stages"]:
         took = times.get(stage["name"])
         table.add_row(
             stage["name"],
             f"{stage['in']:,}",
             f"{stage['kept']:,}",
-            f"{100 * stage['kept'] / stage['in']:.1f} %" if stage["in"] else "",
             f"{stage['dropped']:,}",
             f"{took['cpu_seconds']:,.1f}" if took else "",
-            f"{took['items_per_second']:,.0f}" if took else "",
-            ", ".join(f"{reason['reason']} {reason['count']:,}" for reason in stage["reasons"]),
+            "\n".join(f"{reason['reason']} {reason['count']:,}" for reason in stage["reasons"][:SHOWN]),
         )
     out.print(table)
 

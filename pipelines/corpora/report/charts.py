@@ -1,9 +1,11 @@
 """Histograms as inline SVG: no script, no plotting library, colours from the page's style sheet.
 
 Odd: bars stand side by side at equal widths whatever their edges, so a scale that grows by a factor needs no other
-drawing; a limit is drawn where its value lies between two edges.
+drawing; a limit is drawn where its value lies between two edges. Heights grow with the square root of the counts: most
+scores of most texts are 0, and the few that a limit takes must be seen beside them.
 """
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,16 +36,16 @@ def histogram(title: str, bars: Bars, styles: Sequence[tuple[str, str]], limits:
     top = max((max(counts) for counts in bars.series.values()), default=0) or 1
     width = (WIDTH - LEFT - RIGHT) / (len(bars.edges) - 1)
     parts = [f'<svg class="hist" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">']
-    for level in (0.5, 1.0):
-        y = _y(level)
+    for level in _levels(top):
+        y = _y(math.sqrt(level / top))
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        if top * level == int(top * level):
-            label = short(top * level)
-            parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{label}</text>')
+        parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{short(level)}</text>')
     for name, style in styles:
         for at, count in enumerate(bars.series.get(name, ())):
             if count:
-                parts.append(_bar(bars, at, count, (LEFT + at * width, width), count / top, name, style, limits))
+                parts.append(
+                    _bar(bars, at, count, (LEFT + at * width, width), math.sqrt(count / top), name, style, limits)
+                )
     parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{_y(0):.1f}" y2="{_y(0):.1f}"/>')
     parts += _labels(bars.edges, width)
     parts += [
@@ -52,6 +54,13 @@ def histogram(title: str, bars: Bars, styles: Sequence[tuple[str, str]], limits:
         if value is not None
     ]
     return "".join(parts) + "</svg>"
+
+
+def _levels(top: int) -> list[int]:
+    """The largest count, and a round one about half as high on the page."""
+    head = 10 ** math.floor(math.log10(top))
+    middle = max((size for step in (0.1, 0.2, 0.5, 1, 2, 5) if (size := int(head * step)) <= top * 0.35), default=0)
+    return [middle, top] if middle else [top]
 
 
 def _y(share: float) -> float:

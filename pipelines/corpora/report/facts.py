@@ -204,7 +204,7 @@ def limits_of(config: StageConfig) -> dict[str, list[dict[str, Any]]]:
                 found.setdefault(limit.score, []).append(row)
     least = getattr(config, "min_score", None)
     if config.SCORES and isinstance(least, int | float) and not found:
-        found[config.SCORES[0]] = [{"min": float(least), "max": None, "reason": "min_score"}]
+        found[config.SCORES[0]] = [{"min": float(least), "max": None, "reason": ""}]
     return {name: limits[:MOST_LIMITS] for name, limits in found.items()}
 
 
@@ -255,19 +255,17 @@ def _times(story: Story, stages: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """CPU time and rates of each per-item stage, and the wall time of each job."""
     rows = []
     names = [stage["name"] for stage in stages]
-    items = {stage["name"]: stage["in"] for stage in stages}
-    for name in (*names, *(name for name in story.reading.stages if name not in items)):
+    for name in (*names, *sorted(story.reading.stages.keys() - set(names))):
         reading = story.reading.stages.get(name)
         if reading is None or not reading.wall_ns:
             continue
         wall = reading.wall_ns / 1e9
-        count = items.get(name, story.counts.get(f"{name}/in", 0))
         rows.append(
             {
                 "stage": name,
                 "cpu_seconds": reading.cpu_ns / 1e9,
                 "seconds": wall,
-                "items_per_second": count / wall,
+                "items_per_second": reading.calls / wall,
                 "bytes_per_second": reading.bytes_in / wall,
             }
         )

@@ -41,11 +41,12 @@ class Amount(msgspec.Struct, kw_only=True):
 
 
 class StageReading(msgspec.Struct, kw_only=True):
-    """One stage: bytes of what came and of what stayed, time of its calls, and histograms of the scores it wrote.
+    """One stage: its calls, bytes of what came and of what stayed, their time, and histograms of the scores it wrote.
 
     `cpu_ns` is of the worker's thread: what a guard's child process does is in `wall_ns` alone.
     """
 
+    calls: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
     cpu_ns: int = 0
@@ -53,6 +54,7 @@ class StageReading(msgspec.Struct, kw_only=True):
     scores: dict[str, Counts] = {}
 
     def add(self, other: "StageReading") -> None:
+        self.calls += other.calls
         self.bytes_in += other.bytes_in
         self.bytes_out += other.bytes_out
         self.cpu_ns += other.cpu_ns
@@ -199,6 +201,7 @@ class Meter:
     def ran(self, name: str, clock: "Clock", came: int, stayed: int) -> None:
         """One call of a stage: its time, and the bytes of the item and of what was made of it."""
         stage = self._reading.stages.setdefault(name, StageReading())
+        stage.calls += 1
         stage.cpu_ns += clock.cpu_ns
         stage.wall_ns += clock.wall_ns
         stage.bytes_in += came

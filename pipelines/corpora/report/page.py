@@ -54,9 +54,9 @@ def _charts(facts: dict[str, Any]) -> list[dict[str, str]]:
     for unit, drawn in facts["lengths"].items():
         if drawn is not None:
             note = "of each text as it was made, and as it was written"
-            svg = histogram(unit, _bars(drawn), ((MADE, "made"), (WRITTEN, "written")))
-            found.append({"title": unit, "note": note, "svg": svg})
-    for score in facts["scores"][:CHARTS]:
+            svg = histogram(f"length in {unit}", _bars(drawn), ((MADE, "made"), (WRITTEN, "written")))
+            found.append({"title": f"length in {unit}", "note": note, "svg": svg})
+    for score in sorted(facts["scores"], key=lambda score: not score["limits"])[:CHARTS]:
         limits = _limits(score["limits"])
         svg = histogram(score["score"], _bars(score), (("measured", "made"), (WRITTEN, "written")), limits)
         found.append({"title": score["score"], "note": _said(score), "svg": svg})
@@ -80,5 +80,6 @@ def _said(score: dict[str, Any]) -> str:
     for limit in score["limits"]:
         bounds = [f"at least {short(limit['min'])}"] if limit["min"] is not None else []
         bounds += [f"at most {short(limit['max'])}"] if limit["max"] is not None else []
-        parts.append(f"{', '.join(bounds)}, else {limit['reason']}")
+        bounds += [f"else {limit['reason']}"] if limit["reason"] else []
+        parts.append(", ".join(bounds))
     return f"{score['stage']}: {'; '.join(parts) or 'no limit'}"
