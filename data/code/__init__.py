@@ -1,1 +1,1 @@
-"""Source files: language, licence, what is no code, keys masked, and the order of a repository's files."""
+"""Source files: language, licence, what is no code, and the order of a repository's files."""
