@@ -183,7 +183,7 @@ class Renderer:
             inner = self._all(node.nodelist)
             self._lists.pop()
             head = "## References\n\n" if plain == "thebibliography" else ""
-            return f"\n\n{head}{inner}\n\n" if not self._lists else f"\n{inner}\n"
+            return f"\n\n{head}{inner}\n\n" if not self._lists else "\n" + inner.strip("\n ")
         if plain in words.TABLES:
             rows = [" ".join(row.split()) for row in self._all(node.nodelist).split("\n")]
             return "\n\n" + "\n".join(row for row in rows if row.strip(" |")) + "\n\n"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from trivium.data.text.latex.words import NAMES
 
-EXPANSIONS = 200_000
+EXPANSIONS = 100_000
 _DEPTH = 20
 _GROWTH = 4  # times its length that a text may grow to, beside 1 MiB
 _NEW = re.compile(

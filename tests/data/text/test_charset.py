@@ -1,0 +1,38 @@
+"""Encodings: found by mark, by NULs, by what decodes; a wrong declaration and mixed files are mended."""
+
+import pytest
+
+from trivium.data.text.charset import decode, decode_page
+
+TEXT = "Größe – naïve “café” élève; " * 3
+LONG = TEXT + "plain words of ASCII " * 50
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8"])
+def test_unicode_is_told_from_its_bytes(encoding):
+    assert decode(LONG.encode(encoding), ("windows-1252",))[0].lstrip("\ufeff") == LONG
+
+
+@pytest.mark.parametrize(
+    ("declared", "body", "text", "found"),
+    [
+        ("iso-8859-1", TEXT.encode(), TEXT, "utf-8"),  # the commonest lie
+        ("utf-8", TEXT.encode("cp1252"), TEXT, "windows-1252"),
+        ("gb2312", "中文内容 测试".encode("gb18030"), "中文内容 测试", "gbk"),
+        ("gb2312", "中文内容 测试".encode(), "中文内容 测试", "utf-8"),
+        ("gbk", "联通".encode("gbk"), "联通", "gbk"),  # valid UTF-8 by chance
+        ("shift_jis", "日本語です".encode("shift_jis"), "日本語です", "shift_jis"),
+        ("nonsense", TEXT.encode(), TEXT, "utf-8"),
+    ],
+)
+def test_a_declaration_is_believed_when_it_can_be_true(declared, body, text, found):
+    text_of, name = decode_page(b"<meta charset=" + declared.encode() + b">" + body)
+    assert text_of.partition(">")[2] == text
+    assert name.replace("cp1252", "windows-1252") == found
+
+
+def test_files_that_were_joined_in_two_encodings_are_read_as_both():
+    body = TEXT.encode() * 3 + "Größe café".encode("cp1252")
+    assert decode(body) == (TEXT * 3 + "Größe café", "utf-8+windows-1252")
+    assert decode(b"\xef\xbb\xbf" + body)[0].endswith("Größe café")
+    assert decode("Größe café élève ".encode("cp1252") * 9)[0] == "Größe café élève " * 9
