@@ -22,6 +22,7 @@ from trivium.pipelines.corpora.report.meter import MADE, WRITTEN, Amount, Cluste
 from trivium.pipelines.corpora.sources import READ
 
 FORMAT, VERSION = "trivium.report", 1
+MOST = 2000  # characters of any text
 LINE = 300  # characters of an address or a detail; foreign ones may be of any length
 MOST_LIMITS = 8  # of one score
 
@@ -60,7 +61,7 @@ def summarize(story: Story) -> dict[str, Any]:
     """All facts, as plain data with keys in a fixed order."""
     stages = _stages(story)
     manifest, written = story.manifest, _sum(story.reading.sources.values())
-    return {
+    facts = {
         "format": FORMAT,
         "version": VERSION,
         "corpus": story.recipe.corpus,
@@ -88,6 +89,16 @@ def summarize(story: Story) -> dict[str, Any]:
         "resolved": to_mapping(story.recipe),
         "run": {**story.run, **_times(story, stages)},
     }
+    return {name: value if name == "resolved" else _harmless(value) for name, value in facts.items()}
+
+
+def _harmless(value: Any) -> Any:
+    """Plain data in which no text is long, or holds what a terminal or a line of text would obey."""
+    if isinstance(value, str):
+        return printable(value[:MOST])
+    if isinstance(value, dict):
+        return {_harmless(key): _harmless(one) for key, one in value.items()}
+    return [_harmless(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _stages(story: Story) -> list[dict[str, Any]]:
@@ -132,7 +143,7 @@ def _example(drop: Drop) -> dict[str, Any]:
         "source": drop.source,
         "address": clipped(drop.address),
         "detail": clipped(drop.detail),
-        "excerpt": printable(drop.excerpt),
+        "excerpt": drop.excerpt,
     }
     if drop.language:
         shown["language"] = clipped(drop.language)
@@ -247,7 +258,7 @@ def _member(member: Member) -> dict[str, Any]:
         "source": clipped(member.source),
         "address": clipped(member.address),
         "similarity": member.similarity,
-        "excerpt": printable(member.excerpt),
+        "excerpt": member.excerpt,
     }
 
 
@@ -281,8 +292,8 @@ def _kind(config: Any) -> str:
 
 
 def clipped(text: str) -> str:
-    """Foreign text of any length as one short line that no terminal and no page obeys."""
-    line = printable(" ".join(text[: 4 * LINE].split()))
+    """Foreign text of any length as one short line."""
+    line = " ".join(text[: 4 * LINE].split())
     return line if len(line) <= LINE else line[: LINE - 1] + "…"
 
 
