@@ -5,6 +5,7 @@ where lines run across a gutter (scanners draw so) are the columns taken apart. 
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -13,6 +14,7 @@ import msgspec
 
 BROKEN = "\ufffe"  # PDFium's mark for a word that goes on in the next line
 _GAP = 1.45  # times the usual distance of lines, from which a paragraph ends
+_SHIFT = 0.75  # of the letters' size, by which an index is raised or lowered
 _SHORT = 0.88  # a line that ends before this share of its column ends a paragraph
 _INDENT = 0.8  # of the letters' size
 _EDGE = 2  # lines at the top and the bottom of a page that may be its header
@@ -22,6 +24,8 @@ _BREAK = re.compile(rf"(\w*){BROKEN}\s*(\w*)")
 _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"[-–—\s]*(?:\d{1,4}|[ivxlc]{1,7})[-–—\s]*", re.IGNORECASE)
 _LEADERS = re.compile(r"(?: ?[.·…]){4,}")
+_ACCENTS = dict(zip("¨´ˆ˜¯˘˙˚ˇ˝¸", map(chr, (776, 769, 770, 771, 772, 774, 775, 778, 780, 779, 807)), strict=True))
+_ACCENTED = re.compile("([" + "".join(_ACCENTS) + r"]) ?([A-Za-zıȷ])")
 _BULLET = re.compile(r"(?:[•‣◦▪–—*]|\(?\d{1,3}[.)]|\(?[a-z][.)])(?:\s|$)")
 
 
@@ -48,14 +52,35 @@ class Line(msgspec.Struct, frozen=True, array_like=True):
 
 def text_of(pages: Sequence[Sequence[Line]]) -> str:
     """The text of a document."""
-    bare = without_headers([in_columns(page) for page in pages])
+    bare = without_headers([in_columns(with_scripts(page)) for page in pages])
     parts: list[str] = []
     for page in bare:
         paragraphs = list(paragraphs_of(page))
         if parts and paragraphs and _goes_on(parts[-1], paragraphs[0]):
             parts[-1] = _joined(parts[-1], paragraphs.pop(0))
         parts += paragraphs
-    return _LEADERS.sub(" ...", mend("\n\n".join(parts)))
+    return _LEADERS.sub(" ...", composed(mend("\n\n".join(parts))))
+
+
+def with_scripts(page: Sequence[Line]) -> list[Line]:
+    """The page's lines, those that PDFium parted at a raised or lowered letter whole again."""
+    kept: list[Line] = []
+    for line in page:
+        last = kept[-1] if kept else None
+        if (
+            last is not None
+            and abs(last.baseline - line.baseline) < _SHIFT * max(last.size, line.size)
+            and -0.5 * last.size < line.left - last.right < 2 * last.size
+            and not last.text.endswith(BROKEN)
+        ):
+            text, left, _ = last.cells[-1]
+            first, _, right = line.cells[0]
+            cells = (*last.cells[:-1], (f"{text} {first}", left, right), *line.cells[1:])
+            larger = max(last, line, key=lambda one: one.size)
+            kept[-1] = Line(cells, larger.baseline, larger.size)
+        else:
+            kept.append(line)
+    return kept
 
 
 def in_columns(page: Sequence[Line]) -> list[Line]:
@@ -122,7 +147,8 @@ def paragraphs_of(page: Sequence[Line]) -> Iterator[str]:
         if 0 < above.baseline - below.baseline < 4 * max(1.0, above.size)
     )
     usual = distances[len(distances) // 2] if distances else 12.0
-    for block in _blocks(page, usual):
+    sizes = sorted(line.size for line in page)
+    for block in _blocks(page, usual, sizes[len(sizes) // 2] if sizes else 1.0):
         edge = sorted(line.right for line in block)[(9 * len(block)) // 10]
         base = min(line.left for line in block)
         parts = [block[0].text]
@@ -137,13 +163,17 @@ def paragraphs_of(page: Sequence[Line]) -> Iterator[str]:
         yield "\n".join(parts)
 
 
-def _blocks(page: Sequence[Line], usual: float) -> Iterator[list[Line]]:
+def _blocks(page: Sequence[Line], usual: float, size: float) -> Iterator[list[Line]]:
     block: list[Line] = []
     for line in page:
         if block:
             down = block[-1].baseline - line.baseline
             other = abs(line.size - block[-1].size) > 0.15 * max(line.size, block[-1].size)
-            if not 0 <= down <= _GAP * usual or (other and down > 0.5 * usual) or line.left > block[-1].right + usual:
+            if (
+                not 0 <= down <= _GAP * usual * max(1.0, line.size / size)
+                or (other and down > 0.5 * usual)
+                or line.left > block[-1].right + usual
+            ):
                 yield block
                 block = []
         block.append(line)
@@ -158,6 +188,17 @@ def _goes_on(before: str, after: str) -> bool:
 
 def _joined(before: str, after: str) -> str:
     return before + after if before.endswith(BROKEN) else f"{before} {after}"
+
+
+def composed(text: str) -> str:
+    """Accents that stand before their letter, as old fonts draw them, one letter with it."""
+
+    def one(match: re.Match[str]) -> str:
+        letter = {"ı": "i", "ȷ": "j"}.get(match[2], match[2])
+        whole = unicodedata.normalize("NFC", letter + _ACCENTS[match[1]])
+        return whole if len(whole) == 1 else match[0]
+
+    return _ACCENTED.sub(one, text)
 
 
 def mend(text: str) -> str:
