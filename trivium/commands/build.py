@@ -41,6 +41,9 @@ def build(
         str | None,
         typer.Option("--until", metavar="STAGE", help="Stop after a stage: a report and sample texts, no shards yet."),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, with estimates by a sample; write nothing.")
+    ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew where an earlier run stopped.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show Beam's own log.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print facts as JSON.")] = False,
@@ -59,6 +62,15 @@ def build(
     config = load_recipe(recipe, tuple(overrides or ()))
     options = parse_options(beam or [], verbose=verbose)
     extent = Extent(limit=limit, until=until, fresh=fresh, shuffle_seed=shuffle, command=_command())
+    if dry_run:
+        from trivium.commands.build_dry import print_survey
+        from trivium.pipelines.beam import quiet
+        from trivium.pipelines.corpora.dry import survey
+
+        with quiet(verbose):
+            facts = survey(config, recipe.parent, folder, extent, options.workers)
+        emit_json(facts) if as_json else print_survey(facts, folder)
+        return
     _say_replaced(folder, config)
     with _shown(not as_json and not verbose) as progress:
         built = run(config, recipe.parent, folder, options, progress=progress, extent=extent, tell=note)

@@ -19,6 +19,7 @@ from trivium.data.shards import ShardSet, read_manifest
 from trivium.errors import UsageError
 from trivium.pipelines.beam import BeamOptions
 from trivium.pipelines.corpora.driver import Built, Extent, run
+from trivium.pipelines.corpora.dry import survey
 from trivium.pipelines.corpora.recipe import load_recipe
 
 RECIPE = """
@@ -245,3 +246,17 @@ def test_an_extent_that_makes_no_sense_is_refused(base, tmp_path, extent, messag
     with pytest.raises(UsageError, match=message):
         started(base, tmp_path / "out", **extent)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_dry_run_says_what_would_be_done_and_writes_nothing(base, whole, tmp_path):
+    before = sums(tmp_path)
+    facts = survey(load_recipe(base / "recipe.yaml"), base, tmp_path / "out", Extent(), workers=1)
+    assert sums(tmp_path) == before
+    assert not (tmp_path / "out").exists()
+    assert [job["job"] for job in facts["jobs"]] == ["read → extract_html", "exact_dedup", "heuristics", "write"]
+    (source,) = facts["sources"]
+    assert (source["files"], source["items"], source["records"]) == (12, 12, 12)
+    assert source["bytes"] == sum(path.stat().st_size for path in (base / "pages").iterdir())
+    assert facts["shuffles"][0]["elements"] == 12
+    again = survey(load_recipe(base / "recipe.yaml"), base, whole, Extent(), workers=1)
+    assert again["seconds"]["by"].startswith("the report of 12 items in ")

@@ -1,0 +1,236 @@
+"""What a build would do, without doing it: its jobs, its inputs, and estimates from a few items of each source.
+
+Odd: nothing is written. The sample runs through the first per-item stages in this process, so it also shows that their
+libraries and models are there; what stands behind the first shuffle is estimated as if it kept everything.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trivium.data.config import digest
+from trivium.data.stage import Draft, Drop, Outcome, ShuffleConfig, Stage
+from trivium.pipelines.corpora.driver import Extent, cut
+from trivium.pipelines.corpora.marks import Input, source_input
+from trivium.pipelines.corpora.output import BUILD, REPORT, Owner, refuse_foreign, refuse_inside
+from trivium.pipelines.corpora.places import Places, list_places
+from trivium.pipelines.corpora.recipe import Recipe
+from trivium.pipelines.corpora.report.meter import Clock, size_of
+from trivium.pipelines.corpora.sources import READ, Place, Source
+
+SAMPLE, EACH, ALL = 24, 8, 96  # places of a source that are looked into; items of one, and of one that stands alone
+_REFERENCE, _KEY = 220, 42  # bytes of a reference beside its names; of a key with the id behind it
+
+
+@dataclass(slots=True)
+class _Sample:
+    """Sums over the sampled items of one source; `place_bytes` on disk of the places that were read to their end."""
+
+    items: int = 0
+    kept: int = 0
+    bytes: int = 0  # of items
+    text: int = 0  # bytes of what was kept
+    names: int = 0  # bytes of source and address of what was kept
+    cpu_ns: int = 0
+    share: float = 0.0  # places looked into, each as far as it was read
+
+
+def survey(recipe: Recipe, base: Path, out: Path, extent: Extent, workers: int) -> dict[str, Any]:
+    """The facts of a dry run, as plain data. Raises InputError and UsageError where the build would."""
+    for source in recipe.sources:
+        source.check(base)
+        refuse_inside(out, f"source {source.name!r}", source.reads(base))
+    extent.check(recipe, out)
+    refuse_foreign(out.absolute(), recipe.corpus)
+    places = list_places(recipe, base, extent.limit)
+    inputs = {
+        source.name: source_input(source, base, (part.place for part in places.parts[source.name]))
+        for source in recipe.sources
+    }
+    segments = cut(recipe, (), extent.until)
+    samples, shuffled = _sampled(recipe, base, places, extent)
+    sources = [_source(source, inputs[source.name], places, samples[source.name], extent) for source in recipe.sources]
+    items = _sum(sources, "items")
+    kept = _sum(sources, "records")
+    cpu = sum(source["cpu_seconds"] or 0.0 for source in sources)
+    return {
+        "dry_run": True,
+        "corpus": recipe.corpus,
+        "recipe": digest(recipe),
+        "limit": extent.limit,
+        "until": extent.until,
+        "jobs": _jobs(recipe, segments, extent),
+        "sources": sources,
+        "items": items,
+        "records": kept,
+        "shuffles": [_shuffle(name, keys, samples, kept) for name, keys in shuffled.items()],
+        "cpu_seconds": cpu,
+        "seconds": _seconds(out, recipe.corpus, items, cpu, workers),
+        "earlier": _earlier(out),
+    }
+
+
+def _jobs(recipe: Recipe, segments: list[Any], extent: Extent) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for number, segment in enumerate(segments):
+        if segment.items:
+            names = (READ, *segment.item_names) if number == 0 else segment.item_names
+            found.append({"job": " → ".join(names), "kind": "items"})
+        found += [{"job": name, "kind": "shuffle"} for name in segment.shuffle_names]
+    if extent.until is None:
+        found.append({"job": "write", "kind": "shards"})
+    return found
+
+
+def _sampled(
+    recipe: Recipe, base: Path, places: Places, extent: Extent
+) -> tuple[dict[str, _Sample], dict[str, tuple[int, int]]]:
+    """By source what a few of its items gave, and by shuffle the keys of how many kept texts."""
+    segments = cut(recipe, (), extent.until)
+    first = segments[0]
+    stages = [config.located(base).build() for config in first.items]
+    shuffles = [
+        (name, stage)
+        for segment in segments
+        for name, stage in zip(segment.shuffle_names, segment.shuffles, strict=True)
+    ]
+    keys = dict.fromkeys((name for name, _ in shuffles), 0)
+    samples: dict[str, _Sample] = {}
+    texts = 0
+    opened: list[Stage] = []
+    try:
+        for stage in stages:
+            stage.open()
+            opened.append(stage)
+        for source in recipe.sources:
+            sample = samples[source.name] = _Sample()
+            for draft in _drafts(source, recipe, places, stages, first.item_names, sample):
+                texts += 1
+                for name, config in shuffles:
+                    keys[name] += _keys(config, draft.document.text)
+    finally:
+        for stage in opened:
+            stage.close()
+    return samples, {name: (count, texts) for name, count in keys.items()}
+
+
+def _keys(config: ShuffleConfig, text: str) -> int:
+    """How many keys a text brings into a shuffle: one, one a band, or one a line."""
+    return int(getattr(config, "bands", 1))
+
+
+def _drafts(
+    source: Source, recipe: Recipe, places: Places, stages: list[Stage], names: tuple[str, ...], sample: _Sample
+) -> Iterator[Draft]:
+    from trivium.pipelines.corpora.items import run_stage
+
+    def walk(outcome: Outcome, depth: int) -> Iterator[Draft]:
+        if isinstance(outcome, Drop):
+            return
+        if depth == len(stages):
+            if isinstance(outcome, Draft):
+                yield outcome
+            return
+        for result in run_stage(stages[depth], names[depth], outcome):
+            yield from walk(result, depth + 1)
+
+    parts = places.parts[source.name]
+    step = max(1, len(parts) // SAMPLE)
+    each = max(EACH, ALL // max(1, len(parts)))
+    for part in parts[::step][:SAMPLE]:
+        read, last = 0, part.place
+        for outcome, item in islice(_outcomes(source, part.place, recipe), each):
+            read, last = read + 1, item
+            clock = Clock()
+            sample.items += 1
+            sample.bytes += 0 if isinstance(outcome, Drop) else size_of(outcome)
+            kept = list(walk(outcome, 0))
+            sample.cpu_ns += clock.stop().cpu_ns
+            sample.kept += len(kept)
+            for draft in kept:
+                sample.text += size_of(draft)
+                sample.names += len(draft.document.meta.source) + len(draft.document.meta.address)
+                yield draft
+        sample.share += 1.0 if read < each else _share(part.place, last, read)
+
+
+def _outcomes(source: Source, place: Place, recipe: Recipe) -> Iterator[tuple[Outcome, Place]]:
+    """What a place gives, each with the item that gave it."""
+    for item in source.split(place):
+        if isinstance(item, Drop):
+            yield item, place
+        else:
+            for outcome in source.read(item, recipe.corpus, recipe.domain):
+                yield outcome, item
+
+
+def _share(place: Place, last: Place, read: int) -> float:
+    """How much of a place was read, by where its last item of `read` begins; 0 = not known."""
+    try:
+        size = Path(place.path).stat().st_size
+    except OSError:
+        return 0.0
+    return min(1.0, last.offset * read / (read - 1) / size) if last.offset > 0 and size else 0.0
+
+
+def _source(source: Source, found: Input, places: Places, sample: _Sample, extent: Extent) -> dict[str, Any]:
+    parts = places.parts[source.name]
+    items: int | None = None
+    if extent.limit is not None:
+        items = min(extent.limit, sum(part.items for part in parts)) if sample.items else 0
+    elif sample.share:
+        items = round(sample.items / sample.share * len(parts))
+    scale = items / sample.items if items is not None and sample.items else None
+    return {
+        "name": source.name,
+        "kind": str(source.__struct_config__.tag),
+        "places": len(parts),
+        "files": found.files,
+        "bytes": found.bytes,
+        "sampled": sample.items,
+        "items": items,
+        "records": None if scale is None else round(sample.kept * scale),
+        "text_bytes": None if scale is None else round(sample.text * scale),
+        "cpu_seconds": None if scale is None else sample.cpu_ns / 1e9 * scale,
+    }
+
+
+def _shuffle(name: str, keys: tuple[int, int], samples: dict[str, _Sample], records: int | None) -> dict[str, Any]:
+    count, texts = keys
+    each = count / texts if texts else 1.0
+    named = sum(sample.names for sample in samples.values()) / texts if texts else 0.0
+    if records is None:
+        return {"stage": name, "elements": None, "bytes": None}
+    elements = round(records * each)
+    return {"stage": name, "elements": elements, "bytes": round(records * (_REFERENCE + named) + elements * _KEY)}
+
+
+def _seconds(out: Path, corpus: str, items: int | None, cpu: float, workers: int) -> dict[str, Any] | None:
+    """The time of an earlier build of the corpus there, by its report, as if this one were in proportion."""
+    try:
+        facts = msgspec.json.decode((out / REPORT / "report.json").read_bytes())
+        before, seconds = int(facts["totals"]["items"]), float(facts["run"]["seconds"])
+    except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError):
+        return None if items is None else {"estimate": cpu / workers, "by": "the sample's stages alone"}
+    if facts.get("corpus") != corpus or not before or items is None:
+        return None
+    return {"estimate": seconds * items / before, "by": f"the report of {before:,} items in {seconds:.3g} s"}
+
+
+def _earlier(out: Path) -> dict[str, Any] | None:
+    """An earlier run that stopped in `out`, and how many of its jobs are done."""
+    try:
+        owner = msgspec.json.decode((out / BUILD / "owner.json").read_bytes(), type=Owner)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return {"recipe": owner.recipe, "jobs": len(list((out / BUILD / "done").glob("*.json")))}
+
+
+def _sum(rows: list[dict[str, Any]], key: str) -> int | None:
+    """The sum of what is known of every source; None when one is not known."""
+    values = [row[key] for row in rows]
+    return None if any(value is None for value in values) else sum(values)
