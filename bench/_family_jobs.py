@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 RUN = Path("recipes/runs/family-results.yaml")
 SCHEDULE = Path("recipes/curricula/results.yaml")
 MEMBERS = ("tiny", "small", "k2-tiny", "k2-small")
-STEPS = {"tiny": 3000, "small": 2000, "k2-tiny": 3000, "k2-small": 2000}
+STEPS = {"tiny": 2500, "small": 2000, "k2-tiny": 2500, "k2-small": 2000}
+PLACES = {"small": 0, "k2-tiny": 0, "k2-small": 1, "tiny": 1}  # GPUs: a long and a short run on each
 LOAD_ROWS = 136
 
 Kind = Literal["run", "load", "switch"]
@@ -106,7 +107,7 @@ def main_runs(steps: dict[str, int]) -> Iterator[Job]:
         baseline = ("optimizer.per_head=false",) if name.startswith("k2") else ()
         yield Job(
             name=name, kind="run", preset=name, steps=count, changes=baseline, evaluate=every(count),
-            place=int(name.endswith("small")), memory=0.4 if name.endswith("small") else 0.2,
+            place=PLACES[name], memory=0.4 if name.endswith("small") else 0.2,
         )  # fmt: skip
 
 

@@ -52,9 +52,10 @@ class Pool:
 
     def __init__(
         self, work: Path, corpora: Path, gpus: Sequence[str], slots: int, note: Callable[[str], None],
-        *, extra: Sequence[str] = (),
+        *, extra: Sequence[str] = (), later: float = 0.0,
     ) -> None:  # fmt: skip
         self.work, self.corpora, self.slots, self.note, self.extra = work, corpora, slots, note, tuple(extra)
+        self.later = later  # seconds that calls after this one will have
         self.gpus: list[str | None] = list(gpus) or [None]
         self.running: list[Running] = []
         self.file = work / "jobs.json"
@@ -102,7 +103,12 @@ class Pool:
 
     def _complete(self, job: Job) -> bool:
         done = self.lines(job)
-        return bool(done) and done[-1]["step"] == job.steps
+        return bool(done) and done[-1]["step"] == job.steps and (job.kind != "run" or self._reported(job))
+
+    def _reported(self, job: Job) -> bool:
+        """Whether the last evaluation stands too: a run may be killed between its last step and that."""
+        report = self.work / "runs" / job.name / "report.json"
+        return report.is_file() and bool(json.loads(report.read_bytes())["complete"])
 
     def _start(self, job: Job, gpu: str | None, *, anew: bool = False) -> None:
         goes_on = job.name in self.known and not anew
@@ -158,7 +164,7 @@ class Pool:
         seconds = sorted(line["time"]["step"] for line in lines[SAMPLE // 2 :])
         rate = seconds[len(seconds) // 2]
         start_up = max(0.0, now - one.began - len(lines) * rate)  # a new start costs about what this one did
-        steps = fitting(one.job.steps - lines[-1]["step"], rate, soft - now, start_up)
+        steps = fitting(one.job.steps - lines[-1]["step"], rate, soft + self.later - now, start_up)
         if steps is None:
             return
         if steps < 4 * SAMPLE:

@@ -70,7 +70,8 @@ def train(
         "data.cache_mib=1200",
         *(options.set or ()),
     )
-    pool = _family_pool.Pool(work, corpora, [gpu for gpu in gpus if gpu is not None], slots, note, extra=extra)
+    named = [gpu for gpu in gpus if gpu is not None]
+    pool = _family_pool.Pool(work, corpora, named, slots, note, extra=extra, later=options.later)
     hard = began + seconds - PACKING
     pool.run(wanted, hard - min(GRACE, seconds / 5), hard)
     facts = {
@@ -150,6 +151,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--work", type=Path, help="folder for the runs; a memory disk spares the checkpoints' writing")
     parser.add_argument("--pack", type=Path, help="archive of what was measured; default: WORK/family.tar.gz")
     parser.add_argument("--seconds", type=float, default=420.0, help="until everything is packed")
+    parser.add_argument("--later", type=float, default=0.0, help="seconds that further calls will have")
     parser.add_argument("--gpus", type=int, help="use so many; default: all")
     parser.add_argument("--slots", type=int, default=4, help="processes a GPU")
     parser.add_argument("--steps", action="append", metavar="[RUN=]N", help="steps of the long runs; repeatable")

@@ -174,6 +174,20 @@ def test_a_run_that_would_be_late_gets_the_steps_that_fit(family):
     assert fitting(left=2000, rate=1.0, seconds=30, start_up=40) == 0
 
 
+def test_a_run_is_over_when_its_last_evaluation_stands_too(family, tmp_path):
+    jobs, pool = family["jobs"], family["pool"].Pool(tmp_path, tmp_path, [], 1, print)
+    run, switch = (jobs.Job(name=kind, kind=kind, preset="nano", steps=3) for kind in ("run", "switch"))
+    for job in (run, switch):
+        folder = tmp_path / "runs" / job.name
+        folder.mkdir(parents=True)
+        (folder / "metrics.jsonl").write_text("".join(json.dumps(step_line(at, 3.0)) + "\n" for at in (1, 2, 3)))
+    assert pool._complete(switch)
+    for told, expected in ((None, False), ({"complete": False}, False), ({"complete": True}, True)):
+        if told is not None:
+            (tmp_path / "runs" / "run" / "report.json").write_text(json.dumps(told))
+        assert pool._complete(run) == expected
+
+
 def test_jobs_share_a_gpu_by_slots_and_memory(family, tmp_path):
     jobs, module = family["jobs"], family["pool"]
     pool = module.Pool(tmp_path, tmp_path, ["0", "1"], 2, print)
