@@ -52,7 +52,8 @@ _TASK = msgspec.json.Decoder(Task)
 def run(work: Work, name: str, config: Repository) -> None:
     """Documents of repositories, or of files, become the current references."""
     tasks = work.job_folder(f"{name}-parts")
-    work.run(f"{name}: order", PartGraph(config, work.folder, work.refs(), tasks), tasks, total=work.size, small=False)
+    parts = PartGraph(config, name, work.folder, work.refs(), tasks)
+    work.run(f"{name}: order", parts, tasks, total=work.size, small=False)
     folder = work.job_folder(name)
     graph = JoinGraph(Join(str(work.folder), folder.name, name, config), sorted(tasks.glob("tasks-*")), folder)
     work.run(name, graph, folder, total=work.size, small=False)
@@ -62,38 +63,55 @@ def run(work: Work, name: str, config: Repository) -> None:
 class ReadOutline(beam.DoFn):
     """Reference → ((source, repository), outline)."""
 
-    def __init__(self, build: str, depth: int) -> None:
-        self._build, self._depth = build, depth
+    def __init__(self, build: str, stage: str, depth: int) -> None:
+        self._build, self._stage, self._depth = build, stage, depth
 
     def setup(self) -> None:
+        self._counters = Counters()
         self._reader = SpoolReader(Path(self._build))
+        self._tally = Tally(Path(self._build) / "tally")
+
+    def finish_bundle(self) -> Iterator[Any]:
+        self._tally.flush()
+        yield from self._counters.readings()
 
     def teardown(self) -> None:
         self._reader.close()
 
     def process(self, line: bytes) -> Iterator[tuple[Key, bytes]]:
+        clock = Clock()
         ref = decode_ref(line)
         repository, path = split_repository(ref.address, self._depth)
         document = self._reader.get(ref).document
         text, language = document.text, document.meta.language
         size = framed_size(ref.address, len(text.encode()))
         slim = encode_line(msgspec.structs.replace(ref, signature=b""))
-        outline = Outline(path, language, imports_of(language, text), size, slim)
-        yield (ref.source, repository), msgspec.msgpack.encode(outline)
+        outline = msgspec.msgpack.encode(Outline(path, language, imports_of(language, text), size, slim))
+        self._counters.meter.ran(self._stage, clock.stop(), 0, 0)
+        self._tally.add()
+        yield (ref.source, repository), outline
 
 
 class Order(beam.DoFn):
     """One repository's outlines → tasks, one for each of its documents."""
 
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self, stage: str, max_bytes: int) -> None:
+        self._stage, self._max_bytes = stage, max_bytes
+
+    def setup(self) -> None:
+        self._counters = Counters()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from self._counters.readings()
 
     def process(self, group: tuple[Key, Any]) -> Iterator[bytes]:
+        clock = Clock()
         (source, repository), encoded = group
         files = sorted(map(_OUTLINE.decode, encoded), key=lambda file: (file.path, file.ref))
         paths = [file.path for file in files]
         edges = dependencies(paths, [file.language for file in files], [file.imports for file in files])
         parts = split(ordered(paths, edges), [file.size for file in files], edges, self._max_bytes)
+        self._counters.meter.ran(self._stage, clock.stop(), 0, 0)
         for number, part in enumerate(parts, 1):
             which = Part(source=source, repository=repository, number=number, count=len(parts))
             yield encode_line(Task(part=which, refs=tuple(decode_ref(files[at].ref) for at in part)))
@@ -106,21 +124,21 @@ def by_itself(line: bytes) -> bytes:
 class PartGraph:
     """References → `tasks`."""
 
-    def __init__(self, config: Repository, build: Path, refs: list[Path], folder: Path) -> None:
-        self._config, self._build, self._refs, self._folder = config, str(build), refs, folder
+    def __init__(self, config: Repository, stage: str, build: Path, refs: list[Path], folder: Path) -> None:
+        self._outline = ReadOutline(str(build), stage, config.depth)
+        self._order = Order(stage, config.max_bytes)
+        self._group, self._refs, self._folder = config.group, refs, folder
 
     def __call__(self, pipeline: beam.Pipeline) -> None:
         refs = lines(pipeline, self._refs, "refs")
-        if self._config.group == "file":
+        if self._group == "file":
             write(refs | "by itself" >> beam.Map(by_itself), self._folder, "tasks")
             return
-        tasks = (
-            refs
-            | "outline" >> beam.ParDo(ReadOutline(self._build, self._config.depth))
-            | "by repository" >> beam.GroupByKey()
-            | "order" >> beam.ParDo(Order(self._config.max_bytes))
-        )
-        write(spread(tasks, "tasks"), self._folder, "tasks")
+        read = refs | "outline" >> beam.ParDo(self._outline).with_outputs(DROPS, READINGS, main="outlines")
+        grouped = read.outlines | "by repository" >> beam.GroupByKey()
+        order = grouped | "order" >> beam.ParDo(self._order).with_outputs(DROPS, READINGS, main="tasks")
+        write(spread(order.tasks, "tasks"), self._folder, "tasks")
+        write_sides([read, order], self._folder)
 
 
 class Join(beam.DoFn):

@@ -97,6 +97,12 @@ READ = [
         "import a.b, c as d\nfrom . import e\nfrom ..f import g\nfrom h import *\n",
         ("a.b", "c", ".e", "..f.g", "..f", "h"),
     ),
+    (
+        "python",
+        "from a import (\n    b as c,  # d\n    e,\n)\ntry: import f\nexcept E: pass\n",
+        ("a.b", "a.e", "a", "f"),
+    ),
+    ("python", "(" * 50_000 + "\nimport a\n", ("a",)),
     ("python", "print 'two'\nfrom a import (b)\nimport c\n", ("a.b", "a", "c")),
     ("python", '"""\nimport nothing\n"""\nx = "\\d"\n', ()),
     ("c", '#include <a/b.h>\n  #  include "c.h"\n', ("<a/b.h", "c.h")),
