@@ -1,10 +1,9 @@
 """Connected components by alternating large-star and small-star (Kiveris et al. 2014), as functions of one key's group.
 
-Each step sees one node and its neighbours only, so no worker ever holds the graph. Alternated until no edge changes,
-every node is joined to the smallest id of its component and to nothing else.
+Each step sees one node and its neighbours only, so no worker ever holds the graph, nor even all neighbours of a node.
+Alternated until no edge changes, every node is joined to the smallest id of its component and to nothing else.
 """
 
-import itertools
 from collections.abc import Iterable, Iterator
 
 Edge = tuple[str, str]  # (larger id, smaller id)
@@ -15,33 +14,25 @@ def ordered(a: str, b: str) -> Edge:
 
 
 def large_star(node: str, neighbours: Iterable[str]) -> Iterator[Edge]:
-    """Joins the larger neighbours of `node` to the smallest of the group; `neighbours` are of both directions."""
-    group = set(neighbours)
-    smallest = min(group | {node})
-    for other in sorted(group):
+    """Joins the larger neighbours of `node` to the smallest of the group; `neighbours` are of both directions.
+
+    They are read twice and never held, so a node may have any number of them; who comes twice gives an edge twice.
+    """
+    smallest = min(node, min(neighbours, default=node))
+    for other in neighbours:
         if other > node and other != smallest:
             yield ordered(other, smallest)
 
 
 def small_star(node: str, smaller: Iterable[str]) -> Iterator[Edge]:
-    """Joins `node` and its smaller neighbours to the smallest of them; `smaller` holds neighbours below `node`."""
-    group = set(smaller)
-    if not group:
-        return
-    smallest = min(group)
-    for other in sorted((group | {node}) - {smallest}):
-        yield ordered(other, smallest)
+    """Joins `node` and its smaller neighbours to the smallest of them; `smaller` holds neighbours below `node`.
 
-
-def bucket_pairs(members: Iterable[str], *, all_pairs_up_to: int = 64) -> Iterator[Edge]:
-    """Candidate pairs of one band's bucket: all of a small one, a chain and a star of a large one (linear)."""
-    ids = sorted(set(members))
-    if len(ids) <= all_pairs_up_to:
-        for i, a in enumerate(ids):
-            for b in ids[i + 1 :]:
-                yield ordered(a, b)
+    Like `large_star`, it reads them twice and holds none.
+    """
+    smallest = min(smaller, default=node)
+    if smallest == node:
         return
-    for before, after in itertools.pairwise(ids):
-        yield ordered(before, after)
-        if before != ids[0]:
-            yield ordered(ids[0], after)
+    yield ordered(node, smallest)
+    for other in smaller:
+        if other != smallest:
+            yield ordered(other, smallest)

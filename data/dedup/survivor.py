@@ -20,15 +20,16 @@ class Candidate(Protocol):
 C = TypeVar("C", bound=Candidate)
 
 
-def choose(candidates: Iterable[C], quality: str) -> tuple[C, Sequence[C]]:
-    """(survivor, the others by source id): best `quality` score, then longest, then the smallest source id.
+def rank(candidate: Candidate, quality: str) -> tuple[float, int, str]:
+    """Less is better: best `quality` score, then longest, then the smallest source id.
 
     An empty `quality` counts for nothing; a missing score is the lowest.
     """
+    score = candidate.scores.get(quality, float("-inf")) if quality else 0.0
+    return -score, -candidate.length, candidate.source_id
 
-    def rank(candidate: C) -> tuple[float, int, str]:
-        score = candidate.scores.get(quality, float("-inf")) if quality else 0.0
-        return -score, -candidate.length, candidate.source_id
 
-    best, *rest = sorted(candidates, key=rank)
+def choose(candidates: Iterable[C], quality: str) -> tuple[C, Sequence[C]]:
+    """(survivor, the others by source id); see `rank`."""
+    best, *rest = sorted(candidates, key=lambda candidate: rank(candidate, quality))
     return best, sorted(rest, key=lambda candidate: candidate.source_id)

@@ -7,6 +7,7 @@ job writes depends on worker count or order, so the shards of a recipe and its i
 driver knows no stage by name: what a shuffle does stands in shuffles/, one file a kind.
 """
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Collection
@@ -17,9 +18,10 @@ from typing import Any
 import msgspec
 
 from trivium.data.config import digest, to_mapping
-from trivium.data.shards import FunnelStage, Manifest, tally, write_manifest, write_rejects
+from trivium.data.dedup.kept import FOLDER as LEFT
+from trivium.data.shards import FunnelStage, Manifest, tally, write_manifest
 from trivium.data.shards.storage import write_whole
-from trivium.data.stage import Drop, ShuffleConfig, StageConfig
+from trivium.data.stage import ShuffleConfig, StageConfig
 from trivium.errors import BuildError
 from trivium.pipelines.beam import BeamOptions
 from trivium.pipelines.corpora.extent import Extent, new_owner, root_key, say_earlier
@@ -31,7 +33,7 @@ from trivium.pipelines.corpora.report.page import PAGE, write_report
 from trivium.pipelines.corpora.report.sample import write_sample
 from trivium.pipelines.corpora.report.story import tell_story
 from trivium.pipelines.corpora.sources import READ
-from trivium.pipelines.corpora.work import Progress, Work, drops_of
+from trivium.pipelines.corpora.work import Progress, Work
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,6 +210,7 @@ def _compared(recipe: Recipe) -> tuple[str, ...]:
 
 def _write(work: Work, new: Path, limit: int | None) -> Manifest:
     """The shards, rejects and manifest of the current references, in the folder `new`."""
+    from trivium.pipelines.corpora.rejects import Rejects, take_rejects
     from trivium.pipelines.corpora.writing import WRITTEN, WriteGraph, infos, plan
 
     if work.state is None or work.size == 0:
@@ -216,7 +219,9 @@ def _write(work: Work, new: Path, limit: int | None) -> Manifest:
     work.depend(digest(work.recipe))
     tasks = plan(work.state, work.folder / "plan", new / "shards", work.recipe.corpus, target)
     folder = work.job_folder("write")
-    graph = WriteGraph(work.folder, tasks, folder, digest(work.recipe), work.key)
+    drops = [path for job in work.jobs for path in sorted(job.glob("drops-*"))]
+    rejects = Rejects(drops, work.drops, folder / "rejects")
+    graph = WriteGraph(work.folder, tasks, folder, rejects, recipe=digest(work.recipe), key=work.key)
     work.run("write", graph, folder, total=work.size)
     written = infos(folder)
     if work.counts[WRITTEN] != work.size or sum(info.records for info in written) != work.size:
@@ -232,19 +237,22 @@ def _write(work: Work, new: Path, limit: int | None) -> Manifest:
         licences=licences,
         languages=languages,
         funnel=_funnel(work),
-        rejects=_write_rejects(work, new),
+        rejects=take_rejects(folder / "rejects", new / "rejects", work.drops.total()),
     )
+    _take_left(work, new)
     write_manifest(new, manifest)
     return manifest
 
 
-def _write_rejects(work: Work, new: Path) -> int:
-    shutil.rmtree(new / "rejects", ignore_errors=True)  # of a run that was killed while it wrote them
-    by_stage: dict[str, list[Drop]] = {}
-    for job in work.jobs:
-        for drop in drops_of(job):
-            by_stage.setdefault(drop.stage, []).append(drop)
-    return sum(write_rejects(new, name, drops) for name, drops in sorted(by_stage.items()))
+def _take_left(work: Work, new: Path) -> None:
+    """Puts into the set what its stages leave for it; the jobs keep theirs until the set is whole."""
+    shutil.rmtree(new / LEFT, ignore_errors=True)
+    for name, path in work.left.items():
+        (new / name).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(path, new / name)
+        except OSError:  # a file system without links
+            shutil.copyfile(path, new / name)
 
 
 def _funnel(work: Work) -> tuple[FunnelStage, ...]:

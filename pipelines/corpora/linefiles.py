@@ -28,10 +28,10 @@ class ReadLines(beam.DoFn):
 
 
 class WriteLines(beam.DoFn):
-    """A bundle's lines → (folder, the file that holds them under a hidden name)."""
+    """A bundle's lines → (folder, the file that holds them under a hidden name); `end` goes behind each of them."""
 
-    def __init__(self, folder: str, name: str) -> None:
-        self._folder, self._name = folder, name
+    def __init__(self, folder: str, name: str, end: bytes = b"\n") -> None:
+        self._folder, self._name, self._end = folder, name, end
 
     def start_bundle(self) -> None:
         self._file: BinaryIO | None = None
@@ -42,7 +42,7 @@ class WriteLines(beam.DoFn):
             folder.mkdir(parents=True, exist_ok=True)
             self._file = (folder / f".{self._name}-{uuid.uuid4().hex}").open("xb")
         self._file.write(line)
-        self._file.write(b"\n")
+        self._file.write(self._end)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         if self._file is not None:
@@ -78,11 +78,14 @@ def spread(collection: beam.PCollection, label: str) -> beam.PCollection:
     return collection | f"{label}: spread" >> beam.Reshuffle()
 
 
-def write(collection: beam.PCollection, folder: Path, name: str) -> None:
-    """Writes byte strings as lines of `folder/name-*`, none for no lines; a retry never writes a line twice."""
+def write(collection: beam.PCollection, folder: Path, name: str, *, end: bytes = b"\n") -> None:
+    """Writes byte strings as lines of `folder/name-*`, none for no lines; a retry never writes a line twice.
+
+    With an empty `end` the files hold the bytes as they are, for records of one size.
+    """
     _ = (
         collection
-        | f"write {name}" >> beam.ParDo(WriteLines(os.fspath(folder), name))
+        | f"write {name}" >> beam.ParDo(WriteLines(os.fspath(folder), name, end))
         | f"gather {name}" >> beam.GroupByKey()
         | f"commit {name}" >> beam.ParDo(Commit())
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from trivium.data.dedup.kept import FOLDER as LEFT
 from trivium.data.shards import names, read_manifest
 from trivium.data.shards.storage import write_whole
 from trivium.data.shards.takedown import refuse_return
@@ -24,7 +25,7 @@ from trivium.pipelines.corpora.marks import FOLDER, Input
 BUILD, REPORT = ".build", "report"
 _OWNER, _LOCK = "owner.json", "lock"
 _VERSION = 2  # of what a build folder holds
-_FOLDERS = (names.SHARDS, names.REJECTS, REPORT)
+_FOLDERS = (names.SHARDS, names.REJECTS, REPORT, LEFT)
 _OURS = frozenset({BUILD, names.MANIFEST, *_FOLDERS})
 _REPORT_FILES = frozenset({"index.html", "report.json", "sample.jsonl"})
 
@@ -134,12 +135,13 @@ def swap(new: Path, out: Path) -> None:
     (out / names.MANIFEST).unlink(missing_ok=True)
     for path in _inside(out):
         path.unlink()
-    for folder in _FOLDERS:
+    folders = [folder for folder in _FOLDERS if folder != LEFT or (new / LEFT).is_dir()]
+    for folder in folders:
         (out / folder).mkdir(exist_ok=True)
         for path in sorted((new / folder).glob("*")):
             os.replace(path, out / folder / path.name)
     os.replace(new / names.MANIFEST, out / names.MANIFEST)
-    for folder in (*(out / folder for folder in _FOLDERS), out):
+    for folder in (*(out / folder for folder in folders), out):
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -201,6 +203,8 @@ def _written_by_us(path: Path) -> bool:
         return path.suffix == ".jsonl"
     if path.parent.name == REPORT:
         return path.name in _REPORT_FILES or path.suffix == ".json"
+    if path.parent.name == LEFT:
+        return path.suffix in (".json", ".jsonl", ".rows", ".sets")
     return names.SHARD.fullmatch(path.name.replace(".idx.json", ".tar")) is not None
 
 

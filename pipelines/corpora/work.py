@@ -53,6 +53,7 @@ class Work:
         self.jobs: list[Path] = []
         self.state: Path | None = None  # folder of the current references
         self.size = 0
+        self.left: dict[str, Path] = {}  # what the finished set holds beside shards and rejects, by name in it
         (folder / "tally").mkdir(exist_ok=True)
 
     def enter(self, name: str, config: StageConfig) -> None:
@@ -76,6 +77,10 @@ class Work:
         folder = self.folder / f"{len(self.jobs):02d}-{name}"
         self.jobs.append(folder)
         return folder
+
+    def leave(self, name: str, path: Path) -> None:
+        """Has the finished set hold the file at `path` under `name`, such as dedup/near_dedup.json."""
+        self.left[name] = path
 
     def run(
         self, label: str, graph: Callable, folder: Path, *, total: int | None = None, small: bool | None = None

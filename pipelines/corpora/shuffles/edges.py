@@ -3,18 +3,33 @@
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
+import numpy as np
 
 from trivium.data.dedup.components import Edge, large_star, small_star
+from trivium.data.dedup.sketches import ID, kept_type
 from trivium.errors import BuildError
+from trivium.pipelines.corpora.blocks import Range, decode_range, read_range, source
 from trivium.pipelines.corpora.linefiles import lines, write
-from trivium.pipelines.corpora.spool import lines_of
 from trivium.pipelines.corpora.work import Work
 
 MAX_ROUNDS = 50
-ID = 26  # characters of a source id
+_ALIKE = 8  # characters of a similarity
+
+
+class Verified(NamedTuple):
+    """One end of a verified pair: the other end, how alike the two are, and the band that brought them together."""
+
+    beside: str
+    similarity: float
+    band: int
+
+    @property
+    def rank(self) -> tuple[float, str]:
+        """More is better: the most similar neighbour, then the smallest id."""
+        return -self.similarity, self.beside
 
 
 def decode_edge(line: bytes) -> Edge:
@@ -24,6 +39,18 @@ def decode_edge(line: bytes) -> Edge:
 
 def encode_edge(edge: Edge) -> bytes:
     return (edge[0] + edge[1]).encode("ascii")
+
+
+def encode_verified(edge: Edge, similarity: float, band: int) -> bytes:
+    return f"{edge[0]}{edge[1]}{similarity:.6f}{band:d}".encode("ascii")
+
+
+def decode_verified(line: bytes) -> Iterator[tuple[str, Verified]]:
+    """Both ends of a verified pair, each with what it is joined to."""
+    (larger, smaller), rest = decode_edge(line), line[2 * ID :]
+    similarity, band = float(rest[:_ALIKE]), int(rest[_ALIKE:])
+    yield larger, Verified(smaller, similarity, band)
+    yield smaller, Verified(larger, similarity, band)
 
 
 def first_of(pairs: tuple[bytes, Any]) -> bytes:
@@ -43,29 +70,31 @@ def distinct(collection: beam.PCollection, label: str) -> beam.PCollection:
     )
 
 
-def components(work: Work, name: str, edges: Path) -> list[Path]:
-    """Files of star edges, each node joined to the smallest id of its component; `edges` holds the pairs' files."""
+def components(work: Work, name: str, edges: list[Path]) -> list[Path]:
+    """Files of star edges, each node joined to the smallest id of its component; `edges` are files of pairs."""
     mark = _mark(edges)
     for number in range(1, MAX_ROUNDS + 1):
         if mark[0] == 0:
             break
         following = work.job_folder(f"{name}-stars-{number}")
-        graph = StarGraph(sorted(edges.glob("edges-*")), following)
-        work.run(f"{name}: components {number}", graph, following, total=work.size)
-        before, mark, edges = mark, _mark(following), following
+        work.run(f"{name}: components {number}", StarGraph(edges, following), following, total=work.size)
+        edges = sorted(following.glob("edges-*"))
+        before, mark = mark, _mark(edges)
         if mark == before:
             break
     else:
         raise BuildError(f"{name}: components did not settle in {MAX_ROUNDS} rounds; raise `threshold` in the recipe")
-    return sorted(edges.glob("edges-*"))
+    return edges
 
 
-def _mark(folder: Path) -> tuple[int, int]:
+def _mark(paths: list[Path]) -> tuple[int, int]:
     """Number of edges and the sum of their hashes: equal for equal sets, whatever their order."""
     count = total = 0
-    for line in lines_of(folder, "edges"):
-        count += 1
-        total += int.from_bytes(hashlib.blake2b(line, digest_size=16).digest(), "big")
+    for path in paths:
+        with path.open("rb") as file:
+            for line in file:
+                count += 1
+                total += int.from_bytes(hashlib.blake2b(line.rstrip(b"\n"), digest_size=16).digest(), "big")
     return count, total
 
 
@@ -108,3 +137,26 @@ class StarGraph:
             | "small star" >> beam.ParDo(SmallStar())
         )
         write(distinct(small, "small distinct"), self._folder, "edges")
+
+
+class StarsOfEarlier(beam.DoFn):
+    """A range of an earlier build's rows → its records' edges to the roots of their clusters."""
+
+    def __init__(self, permutations: int) -> None:
+        self._permutations = permutations
+
+    def process(self, line: bytes) -> Iterator[bytes]:
+        rows = np.frombuffer(read_range(decode_range(line)), dtype=kept_type(self._permutations))
+        for node, root in zip(rows["source_id"].tolist(), rows["root"].tolist(), strict=True):
+            if node != root:
+                yield node + root
+
+
+class StarsOfEarlierGraph:
+    """Ranges of earlier builds' rows → `edges`."""
+
+    def __init__(self, permutations: int, rows: list[Range], folder: Path) -> None:
+        self._stars, self._rows, self._folder = StarsOfEarlier(permutations), rows, folder
+
+    def __call__(self, pipeline: beam.Pipeline) -> None:
+        write(source(pipeline, self._rows, "rows") | "stars" >> beam.ParDo(self._stars), self._folder, "edges")

@@ -1,215 +1,146 @@
-"""Near duplicates: signatures, candidate pairs by bands, pairs verified by their texts, components, survivors.
+"""Near duplicates: signatures, candidate pairs by bands, pairs verified by their sets, components, survivors.
 
-Only ids, hashes and references travel. Each graph reads and writes line files below the build folder.
+    refs → rows + sets → pairs → edges → stars → refs, drops, tombstones → what later builds need
+
+Only ids, hashes and references travel, packed into blocks; each arrow is a Beam job, split into parts so that no
+shuffle holds more than IN_FLIGHT bytes.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import apache_beam as beam
-import msgspec
 
-from trivium.data.dedup.components import bucket_pairs
+from trivium.data.dedup.buckets import BAND_RECORD, PAIR_RECORD
 from trivium.data.dedup.near import NearDedup
-from trivium.data.dedup.shingles import jaccard
-from trivium.data.dedup.signature import band_keys, sign, spec
+from trivium.data.dedup.sketches import kept_type, row_type
+from trivium.pipelines.corpora.blocks import Range, ranges, source
 from trivium.pipelines.corpora.items import DROPS, READINGS, write_sides
-from trivium.pipelines.corpora.linefiles import lines, write
-from trivium.pipelines.corpora.shuffles.edges import components, decode_edge, distinct, encode_edge
-from trivium.pipelines.corpora.shuffles.survivors import Select, ShingleSets, check_clusters, check_losses
-from trivium.pipelines.corpora.spool import SpoolReader, decode_ref, encode_line
+from trivium.pipelines.corpora.linefiles import write
+from trivium.pipelines.corpora.shuffles.candidates import CandidateGraph, Sets, VerifyGraph
+from trivium.pipelines.corpora.shuffles.edges import StarsOfEarlierGraph, components
+from trivium.pipelines.corpora.shuffles.exact import PARTITION, parts
+from trivium.pipelines.corpora.shuffles.keep import Earlier, keep_near, leave_tombstones
+from trivium.pipelines.corpora.shuffles.labels import CLUSTERED, EDGES, REFS, ROOTS, ROWS, Facts, Label, Roots
+from trivium.pipelines.corpora.shuffles.sign import SETS, SignGraph
+from trivium.pipelines.corpora.shuffles.survivors import TOMBSTONES, Select, check_clusters, check_losses
 from trivium.pipelines.corpora.work import Work
 
-IN_FLIGHT = 2_000_000  # band keys of one shuffle
+IN_FLIGHT = 128 << 20  # bytes of packed records in one shuffle
+BUCKETS = 200_000  # band records, or pairs, of one partition
 
 
 def run(work: Work, name: str, near: NearDedup) -> None:
     """One record of each cluster of near duplicates stays."""
+    earlier = Earlier(work, name, near)
     before, refs = work.sources(), work.refs()
     signed = work.job_folder(f"{name}-signed")
-    work.run(f"{name}: sign", SignGraph(near, work.folder, refs, signed), signed, total=work.size)
-    keyed, folder = sorted(signed.glob("signed-*")), work.job_folder(f"{name}-pairs")
-    parts = -(-work.size * near.bands // IN_FLIGHT) or 1
-    for part in range(parts):
-        work.run(f"{name}: candidates", PairGraph(near, keyed, folder, part, parts), folder, total=work.size)
-    edges = work.job_folder(f"{name}-edges")
-    verify = VerifyGraph(near, work.folder, (refs, sorted(folder.glob("pairs-*"))), edges)
-    work.run(f"{name}: verify", verify, edges, total=work.size)
-    roots = components(work, name, edges)
+    work.run(f"{name}: sign", SignGraph(near, work.folder, ranges(refs), signed), signed, total=work.size)
+    sets = Sets(list((signed / SETS).glob("*")), earlier.files(".sets"))
+    rows = sorted(signed.glob("rows-*"))
+    inputs = ranges(rows, record=row_type(near.permutations).itemsize, tag=ROWS)
+    for number, (_, path) in enumerate(earlier.files(".rows"), len(sets.names)):
+        inputs += ranges([path], record=kept_type(near.permutations).itemsize, tag=number)
+    edges = _edges(work, name, near, inputs, sets)
+    stars = components(work, name, [*edges, *_earlier_stars(work, name, near, inputs)])
+    facts = [*ranges(refs, tag=REFS), *ranges(stars, tag=ROOTS), *ranges(edges, tag=EDGES), *inputs]
     folder = work.job_folder(name)
-    work.run(name, NearGraph(near, name, work.folder, (refs, roots), folder), folder, total=work.size)
+    for part in parts(facts, work.size, PARTITION, IN_FLIGHT):
+        graph = LabelGraph(near, name, facts, sets, earlier, folder, part)
+        work.run(f"{name}: label", graph, folder, total=work.size)
+    clustered = ranges(sorted(folder.glob(f"{CLUSTERED}-*")))
+    for part in parts(clustered, work.size, PARTITION, IN_FLIGHT) if clustered else ():
+        graph = SurvivorGraph(near, name, work.folder, clustered, sets, earlier, folder, part)
+        work.run(name, graph, folder, total=work.size)
     work.settle(folder, name)
     check_losses(name, near.max_source_loss, folder, before)
-    check_clusters(name, near, folder)
+    check_clusters(name, near.max_cluster, folder)
+    if earlier.names:
+        leave_tombstones(work, folder)
+    if near.keep:
+        keep_near(work, name, near, sets, rows, stars)
 
 
-class Sign(beam.DoFn):
-    """Reference → the reference with the signature of its text."""
-
-    def __init__(self, build: str, near: NearDedup) -> None:
-        self._build, self._near = build, near
-
-    def setup(self) -> None:
-        near = self._near
-        self._reader = SpoolReader(Path(self._build))
-        self._spec = spec(near.engine, permutations=near.permutations, seed=near.seed, ngram=near.ngram)
-
-    def teardown(self) -> None:
-        self._reader.close()
-
-    def process(self, line: bytes) -> Iterator[bytes]:
-        ref = decode_ref(line)
-        signature = sign(self._reader.get(ref).document.text, self._spec, min_words=self._near.min_words)
-        yield encode_line(msgspec.structs.replace(ref, signature=signature))
+def _edges(work: Work, name: str, near: NearDedup, rows: list[Range], sets: Sets) -> list[Path]:
+    """Files of verified pairs."""
+    folder = work.job_folder(f"{name}-pairs")
+    signed = sum((one.stop - one.start) // row_type(near.permutations).itemsize for one in rows)
+    records = signed * near.bands
+    in_flight = [Range("", 0, records * BAND_RECORD)]
+    for number, part in enumerate(parts(in_flight, records, BUCKETS, IN_FLIGHT)):
+        graph = CandidateGraph(near, rows, sets, folder, part, f"pairs-{number:04d}")
+        work.run(f"{name}: candidates", graph, folder, total=work.size)
+    pairs = ranges(sorted(folder.glob("pairs-*")), record=PAIR_RECORD)
+    count = sum(one.stop - one.start for one in pairs) // PAIR_RECORD
+    edges = work.job_folder(f"{name}-edges")
+    for number, part in enumerate(parts(pairs, count, BUCKETS, IN_FLIGHT)):
+        graph = VerifyGraph(near, pairs, sets, edges, part, f"edges-{number:04d}")
+        work.run(f"{name}: verify", graph, edges, total=work.size)
+    return sorted(edges.glob("edges-*"))
 
 
-class SignGraph:
-    """References → `signed`: the same with signatures."""
-
-    def __init__(self, near: NearDedup, build: Path, refs: list[Path], folder: Path) -> None:
-        self._sign, self._refs, self._folder = Sign(str(build), near), refs, folder
-
-    def __call__(self, pipeline: beam.Pipeline) -> None:
-        write(lines(pipeline, self._refs, "refs") | "sign" >> beam.ParDo(self._sign), self._folder, "signed")
-
-
-class Bands(beam.DoFn):
-    """Reference → (band key, source id), one for each band; only keys of this `part` of `parts`, to bound memory."""
-
-    def __init__(self, near: NearDedup, part: int, parts: int) -> None:
-        self._near, self._part, self._parts = near, part, parts
-
-    def process(self, line: bytes) -> Iterator[tuple[bytes, str]]:
-        ref = decode_ref(line)
-        if not ref.signature:
-            return
-        for key in band_keys(ref.signature, self._near.bands, self._near.rows):
-            if int.from_bytes(key[1:5], "big") % self._parts == self._part:
-                yield key, ref.source_id
+def _earlier_stars(work: Work, name: str, near: NearDedup, rows: list[Range]) -> list[Path]:
+    """Files of the star edges that earlier builds found among their own records."""
+    known = [one for one in rows if one.tag >= 0]
+    if not known:
+        return []
+    folder = work.job_folder(f"{name}-earlier")
+    work.run(f"{name}: earlier clusters", StarsOfEarlierGraph(near.permutations, known, folder), folder)
+    return sorted(folder.glob("edges-*"))
 
 
-class Pairs(beam.DoFn):
-    """One band's bucket → candidate pairs."""
+class LabelGraph:
+    """References, roots, edges and rows → `refs` of records that are alone, `clustered` candidates of the others."""
 
-    def process(self, group: tuple[bytes, Any]) -> Iterator[bytes]:
-        for edge in bucket_pairs(group[1]):
-            yield encode_edge(edge)
-
-
-class PairGraph:
-    """References → `pairs-<part>`: distinct candidate pairs of one part of the band keys."""
-
-    def __init__(self, near: NearDedup, refs: list[Path], folder: Path, part: int, parts: int) -> None:
-        self._near, self._refs, self._folder = near, refs, folder
-        self._part, self._parts = part, parts
+    def __init__(
+        self,
+        near: NearDedup,
+        stage: str,
+        facts: list[Range],
+        sets: Sets,
+        earlier: Earlier,
+        folder: Path,
+        part: tuple[int, int, int],
+    ) -> None:
+        self._facts, self._label = Facts(near, sets, earlier.gone(), part), Label(stage, near.quality)
+        self._inputs, self._folder = facts, folder
 
     def __call__(self, pipeline: beam.Pipeline) -> None:
-        pairs = (
-            lines(pipeline, self._refs, "refs")
-            | "bands" >> beam.ParDo(Bands(self._near, self._part, self._parts))
-            | "buckets" >> beam.GroupByKey()
-            | "pairs" >> beam.ParDo(Pairs())
+        labelled = (
+            source(pipeline, self._inputs, "facts")
+            | "by source id" >> beam.ParDo(self._facts)
+            | "ids" >> beam.GroupByKey()
+            | "label" >> beam.ParDo(self._label).with_outputs(CLUSTERED, READINGS, main="refs")
         )
-        write(distinct(pairs, "distinct"), self._folder, f"pairs-{self._part}")
+        write(labelled.refs, self._folder, "refs")
+        write(labelled[CLUSTERED], self._folder, CLUSTERED)
+        write(labelled[READINGS], self._folder, READINGS)
 
 
-def located(line: bytes) -> tuple[str, bytes]:
-    """Source id and the reference without what verifying does not need."""
-    ref = decode_ref(line)
-    return ref.source_id, encode_line(msgspec.structs.replace(ref, signature=b"", duplicates=()))
+class SurvivorGraph:
+    """Clustered candidates → `refs` of one survivor for each component, `drops`, `tombstones` on earlier builds."""
 
-
-def by_first(line: bytes) -> tuple[str, str]:
-    return decode_edge(line)
-
-
-class AttachFirst(beam.DoFn):
-    """Joins where a pair's first text lies and keys the pair by its second id."""
-
-    def process(self, group: tuple[str, dict[str, Any]]) -> Iterator[tuple[str, tuple[str, bytes]]]:
-        first, joined = group
-        for place in joined["place"]:
-            for second in sorted(set(joined["pairs"])):
-                yield second, (first, place)
-
-
-class Verify(beam.DoFn):
-    """Keeps the pairs whose shingle sets are alike by the recipe's threshold; their texts are read for it."""
-
-    def __init__(self, build: str, near: NearDedup) -> None:
-        self._build, self._near = build, near
-
-    def setup(self) -> None:
-        self._sets = ShingleSets(self._build, self._near.ngram)
-
-    def teardown(self) -> None:
-        self._sets.close()
-
-    def process(self, group: tuple[str, dict[str, Any]]) -> Iterator[bytes]:
-        second, joined = group
-        for place in joined["place"]:
-            for first, other in sorted(joined["pairs"]):
-                alike = jaccard(self._sets.of(decode_ref(place)), self._sets.of(decode_ref(other)))
-                if alike >= self._near.threshold:
-                    yield encode_edge((first, second))
-
-
-class VerifyGraph:
-    """Candidate pairs → `edges`: the pairs whose shingle sets are truly alike, whatever their signatures say."""
-
-    def __init__(self, near: NearDedup, build: Path, inputs: tuple[list[Path], list[Path]], folder: Path) -> None:
-        self._verify = Verify(str(build), near)
-        self._refs, self._pairs = inputs
-        self._folder = folder
+    def __init__(
+        self,
+        near: NearDedup,
+        stage: str,
+        build: Path,
+        clustered: list[Range],
+        sets: Sets,
+        earlier: Earlier,
+        folder: Path,
+        part: tuple[int, int, int],
+    ) -> None:
+        self._roots = Roots(part)
+        self._select = Select(str(build), stage, "near_duplicate", near.quality, earlier.names, sets.paths)
+        self._inputs, self._folder = clustered, folder
 
     def __call__(self, pipeline: beam.Pipeline) -> None:
-        places = lines(pipeline, self._refs, "refs") | "places" >> beam.Map(located)
-        pairs = distinct(lines(pipeline, self._pairs, "pairs"), "distinct") | "by first" >> beam.Map(by_first)
-        half = (
-            {"place": places, "pairs": pairs}
-            | "join first" >> beam.CoGroupByKey()
-            | "attach first" >> beam.ParDo(AttachFirst())
-        )
-        edges = (
-            {"place": places, "pairs": half}
-            | "join second" >> beam.CoGroupByKey()
-            | "verify" >> beam.ParDo(self._verify)
-        )
-        write(edges, self._folder, "edges")
-
-
-def by_source_id(line: bytes) -> tuple[str, bytes]:
-    return decode_ref(line).source_id, line
-
-
-class Label(beam.DoFn):
-    """Reference joined with its component's root (its own id when alone) → (root, reference)."""
-
-    def process(self, group: tuple[str, dict[str, Any]]) -> Iterator[tuple[str, bytes]]:
-        source_id, joined = group
-        root = min(joined["root"], default=source_id)
-        for line in joined["ref"]:
-            yield root, line
-
-
-class NearGraph:
-    """References and star edges → `refs` of one survivor for each component, `drops` for the rest."""
-
-    def __init__(self, near: NearDedup, stage: str, build: Path, inputs: tuple[list[Path], list[Path]], folder: Path):
-        self._select = Select(str(build), stage, near)
-        self._refs, self._edges = inputs
-        self._folder = folder
-
-    def __call__(self, pipeline: beam.Pipeline) -> None:
-        refs = lines(pipeline, self._refs, "refs") | "by source id" >> beam.Map(by_source_id)
-        roots = lines(pipeline, self._edges, "edges") | "node to root" >> beam.Map(decode_edge)
         chosen = (
-            {"ref": refs, "root": roots}
-            | "join" >> beam.CoGroupByKey()
-            | "label" >> beam.ParDo(Label())
-            | "group" >> beam.GroupByKey()
-            | "select" >> beam.ParDo(self._select).with_outputs(DROPS, READINGS, main="refs")
+            source(pipeline, self._inputs, "clustered")
+            | "by root" >> beam.ParDo(self._roots)
+            | "clusters" >> beam.GroupByKey()
+            | "select" >> beam.ParDo(self._select).with_outputs(DROPS, READINGS, TOMBSTONES, main="refs")
         )
         write(chosen.refs, self._folder, "refs")
+        write(chosen[TOMBSTONES], self._folder, TOMBSTONES)
         write_sides([chosen], self._folder)

@@ -1,106 +1,197 @@
 """Pieces of the shuffles whose loss a whole build would hide: real duplicates share almost every band."""
 
 from collections import Counter
+from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trivium.data.dedup.buckets import BAND_RECORD, PAIR_RECORD
 from trivium.data.dedup.near import NearDedup
-from trivium.data.dedup.shingles import jaccard, shingles_of
-from trivium.data.dedup.signature import estimate, sign, spec
+from trivium.data.dedup.shingles import shingles_of
+from trivium.data.dedup.signature import estimate, sign
+from trivium.data.dedup.sketches import alike, compact, row_type
 from trivium.data.records import Document, Meta, Text, source_id
 from trivium.data.stage import Draft, Drop
-from trivium.pipelines.corpora.shuffles.near import Bands, Verify
-from trivium.pipelines.corpora.shuffles.survivors import Select
+from trivium.pipelines.corpora.blocks import Range, pack, ranges, read_lines, unpack
+from trivium.pipelines.corpora.shuffles.candidates import BandBlocks, Sets, Verify
+from trivium.pipelines.corpora.shuffles.exact import parts
+from trivium.pipelines.corpora.shuffles.sign import SETS, Sign
+from trivium.pipelines.corpora.shuffles.survivors import LISTED, Candidate, Select
 from trivium.pipelines.corpora.spool import Ref, SpoolWriter, encode_line
 
 NEAR = NearDedup()
-SPEC = spec(NEAR.engine, permutations=NEAR.permutations, seed=NEAR.seed, ngram=NEAR.ngram)
 
 
-def line(number: int, signature: bytes) -> bytes:
-    key = f"{number:026d}"
-    ref = Ref(source_id=key, source="s", address="a", id=key, length=1, stored=1, path="p", offset=0, size=1)
-    return encode_line(Ref(**{f: getattr(ref, f) for f in ref.__struct_fields__} | {"signature": signature}))
-
-
-def keys(lines: list[bytes], part: int, parts: int) -> Counter:
-    return Counter(pair for item in lines for pair in Bands(NEAR, part, parts).process(item))
-
-
-@given(st.integers(1, 9), st.integers(1, 8))
-def test_the_parts_of_a_shuffle_hold_every_band_key_exactly_once(parts, count):
-    texts = [" ".join(f"w{number * 7 + i}" for i in range(60)) for number in range(count)]
-    lines = [line(number, sign(text, SPEC, min_words=20)) for number, text in enumerate(texts)]
-    whole = keys(lines, 0, 1)
-    assert whole.total() == count * NEAR.bands
-    assert sum((keys(lines, part, parts) for part in range(parts)), Counter()) == whole
-
-
-def test_texts_without_a_signature_never_enter_a_bucket():
-    assert not keys([line(0, b""), line(1, b"")], 0, 1)
-
-
-def spooled(build, texts: list[str], near: NearDedup) -> list[Ref]:
-    """References of texts that lie in the spool, with their signatures."""
-    made = spec(near.engine, permutations=near.permutations, seed=near.seed, ngram=near.ngram)
+def spooled(build: Path, texts: list[str]) -> list[Ref]:
+    """References of texts that lie in the spool."""
     writer = SpoolWriter(build, "job/spool")
     refs = []
     for number, text in enumerate(texts):
         key = source_id("s", str(number))
         meta = Meta(source_id=key, corpus="c", domain="d", source="s", address=str(number), license="l")
-        draft = Draft(document=Document(segments=(Text(text=text),), meta=meta), media={})
-        signature = sign(text, made, min_words=near.min_words)
-        refs.append(msgspec.structs.replace(writer.add(draft, ()), signature=signature))
+        refs.append(writer.add(Draft(document=Document(segments=(Text(text=text),), meta=meta)), ()))
     writer.close()
     return refs
 
 
-def alike(share: int) -> tuple[str, str]:
+def signed(build: Path, texts: list[str], near: NearDedup) -> tuple[list[Ref], Path, Sets]:
+    """References, the file of their rows, and their sets, as the job of signing leaves them."""
+    refs = spooled(build, texts)
+    (build / "refs-0").write_bytes(b"".join(encode_line(ref) + b"\n" for ref in refs))
+    (build / "tally").mkdir()
+    worker = Sign(near, str(build), str(build))
+    worker.setup()
+    worker.start_bundle()
+    found = [block for part in ranges([build / "refs-0"]) for block in worker.process(msgspec.json.encode(part))]
+    found += [sent.value for sent in worker.finish_bundle()]
+    worker.teardown()
+    (build / "rows-0").write_bytes(b"".join(found))
+    return refs, build / "rows-0", Sets(list((build / SETS).iterdir()), [])
+
+
+@given(st.lists(st.integers(0, 12), max_size=30), st.integers(1, 40))
+def test_ranges_of_a_file_hold_each_line_once(tmp_path_factory, lengths, step):
+    path = tmp_path_factory.mktemp("lines") / "f"
+    given = [b"x" * length + b"%d" % number for number, length in enumerate(lengths)]
+    path.write_bytes(b"".join(line + b"\n" for line in given))
+    size = path.stat().st_size
+    cut = [Range(str(path), start, min(start + step, size)) for start in range(0, size, step)]
+    assert [line for part in cut for line in read_lines(part)] == given
+    packed = dict(pack((len(line) % 3, line) for line in given))
+    assert Counter(line for block in packed.values() for line in unpack([block])) == Counter(given)
+
+
+@given(st.integers(0, 2**40), st.integers(0, 10**7), st.integers(1, 10**5), st.integers(1, 2**30))
+def test_the_parts_of_a_shuffle_hold_each_partition_once(size, records, each, most):
+    found = parts([Range("", 0, size)], records, each, most)
+    count = found[0][2]
+    assert [low for low, _, _ in found] == [0, *(high for _, high, _ in found[:-1])]
+    assert found[-1][1] == count
+    assert all(low < high for low, high, _ in found)
+
+
+@pytest.mark.parametrize("jobs", [1, 3, 7])
+def test_the_parts_of_the_bands_hold_every_record_exactly_once(tmp_path, jobs):
+    texts = [" ".join(f"w{number * 7 + i}" for i in range(60)) for number in range(20)]
+    _, rows, sets = signed(tmp_path, [*texts, "too short"], NEAR)
+    line = msgspec.json.encode(Range(str(rows), 0, rows.stat().st_size, -1))
+    found: Counter[bytes] = Counter()
+    for number in range(jobs):
+        for partition, block in BandBlocks(NEAR, sets, (number, number + 1, jobs)).process(line):
+            assert partition == number
+            found.update(record.tobytes() for record in np.frombuffer(block, np.uint8).reshape(-1, BAND_RECORD))
+    assert found.total() == len(found) == 20 * NEAR.bands  # what is too short to sign has no record
+
+
+def sharing(share: int) -> list[str]:
     """Two texts of 400 words that begin with the same `share` words."""
     first = [f"a{i}" for i in range(400)]
-    return " ".join(first), " ".join([*first[:share], *(f"b{i}" for i in range(400 - share))])
+    return [" ".join(first), " ".join([*first[:share], *(f"b{i}" for i in range(400 - share))])]
 
 
-def truth(near: NearDedup, texts: tuple[str, str]) -> float:
-    return jaccard(*(shingles_of(text, near.ngram) for text in texts))
-
-
-def edges(build, near: NearDedup, refs: list[Ref]) -> list[bytes]:
-    """What verifying the pair of two references leaves."""
-    low, high = sorted(refs, key=lambda ref: ref.source_id)
-    worker = Verify(str(build), near)
-    worker.setup()
-    joined = {"place": [encode_line(low)], "pairs": [(high.source_id, encode_line(high))]}
-    found = list(worker.process((low.source_id, joined)))
-    worker.teardown()
-    return found
+def truth(near: NearDedup, texts: list[str]) -> float:
+    return alike(*(compact(shingles_of(text, near.ngram)) for text in texts))
 
 
 @pytest.mark.parametrize("share", range(330, 360, 4))
 def test_a_pair_is_kept_by_its_sets_whatever_its_sketch_says(tmp_path, share):
-    texts = alike(share)
     near = NearDedup(bands=2, rows=4)  # eight values: a poor sketch, wrong on both sides of the threshold
-    kept = edges(tmp_path, near, spooled(tmp_path, list(texts), near))
-    assert bool(kept) == (truth(near, texts) >= near.threshold)
+    texts = sharing(share)
+    refs, rows, sets = signed(tmp_path, texts, near)
+    places = sets.places(np.fromfile(rows, dtype=row_type(near.permutations)), -1)
+    pair = np.zeros(PAIR_RECORD, dtype=np.uint8)
+    pair[:16] = places.astype(">u8").view(np.uint8)
+    pair[16] = 1
+    worker = Verify(near.threshold, sets.paths, str(tmp_path))
+    worker.setup()
+    kept = list(worker.process((0, [pair.tobytes(), pair.tobytes()])))
+    worker.teardown()
+    low, high = sorted(ref.source_id for ref in refs)
+    expected = [f"{high}{low}{truth(near, texts):.6f}1".encode()] if truth(near, texts) >= near.threshold else []
+    assert kept == expected
 
 
-def test_such_sketches_do_err(tmp_path):
+def test_such_sketches_do_err():
     near = NearDedup(bands=2, rows=4)
     wrong = set()
     for share in range(330, 360, 4):
-        first, second = (ref.signature for ref in spooled(tmp_path, list(alike(share)), near))
-        wrong.add((estimate(first, second) >= near.threshold) - (truth(near, alike(share)) >= near.threshold))
+        first, second = (sign(text, near.spec, min_words=20) for text in sharing(share))
+        wrong.add((estimate(first, second) >= near.threshold) - (truth(near, sharing(share)) >= near.threshold))
     assert wrong - {0}
 
 
-def test_a_drop_tells_its_true_similarity(tmp_path):
-    texts = alike(380)
-    refs = spooled(tmp_path, list(texts), NEAR)
-    worker = Select(str(tmp_path), "near_dedup", NEAR)
+def select(build: Path, candidates: list[Candidate], sets: list[str] | None) -> list[tuple[str, bytes]]:
+    """(tag, line) of all that comes out of one partition, given in blocks of three."""
+    worker = Select(str(build), "stage", "near_duplicate", "", ("old",), sets)
     worker.setup()
-    *_, drop = [o.value for o in worker.process(("root", map(encode_line, refs))) if hasattr(o, "tag")]
+    encoded = [encode_line(candidate) + b"\n" for candidate in candidates]
+    blocks = [b"".join(encoded[start : start + 3]) for start in range(0, len(encoded), 3)]
+    found = [(o.tag, o.value) if hasattr(o, "tag") else ("refs", o) for o in worker.process((0, blocks))]
     worker.teardown()
-    assert msgspec.json.decode(drop, type=Drop).similarity == round(truth(NEAR, texts), 4)
+    return found
+
+
+def test_a_drop_names_survivor_similarity_band_and_cluster(tmp_path):
+    """One member was verified beside the survivor, one beside a member that goes itself."""
+    texts = [*sharing(380), " ".join([*(f"a{i}" for i in range(370)), *(f"c{i}" for i in range(30))])]
+    refs, rows, sets = signed(tmp_path, texts, NEAR)
+    places = sets.places(np.fromfile(rows, dtype=row_type(NEAR.permutations)), -1).tolist()
+    best = min(refs, key=lambda ref: (-ref.length, ref.source_id))
+    others = [ref for ref in refs if ref is not best]
+    joined = {id(best): (others[0], 0.9), id(others[0]): (best, 0.9), id(others[1]): (others[0], 0.8)}
+    candidates = [
+        Candidate(
+            ref=ref,
+            key="root",
+            place=places[refs.index(ref)],
+            beside=joined[id(ref)][0].source_id,
+            similarity=joined[id(ref)][1],
+            band=5,
+        )
+        for ref in refs
+    ]
+    found = select(tmp_path, candidates, sets.paths)
+    drops = {
+        drop.source_id: drop for tag, line in found if tag == "drops" for drop in [msgspec.json.decode(line, type=Drop)]
+    }
+    assert set(drops) == {ref.source_id for ref in others}
+    for ref in others:
+        drop = drops[ref.source_id]
+        assert (drop.survivor, drop.cluster, drop.band) == (best.source_id, "root", 5)
+        assert drop.beside == joined[id(ref)][0].source_id
+        assert drop.excerpt
+    assert drops[others[0].source_id].similarity == 0.9  # as verified
+    pair = [texts[refs.index(others[1])], texts[refs.index(best)]]
+    assert drops[others[1].source_id].similarity == round(truth(NEAR, pair), 4)
+
+
+def test_a_group_of_any_size_gives_one_survivor_that_names_at_most_so_many(tmp_path):
+    (ref,) = spooled(tmp_path, ["text"])
+    count = LISTED + 50
+    refs = [msgspec.structs.replace(ref, source_id=f"{number:026d}") for number in range(count)]
+    found = select(tmp_path, [Candidate(ref=one, key="k") for one in reversed(refs)], None)
+    assert Counter(tag for tag, _ in found) == {"drops": count - 1, "refs": 1}
+    (kept,) = (msgspec.json.decode(line, type=Ref) for tag, line in found if tag == "refs")
+    assert kept.source_id == refs[0].source_id
+    assert kept.duplicates == tuple(one.source_id for one in refs[1 : LISTED + 1])
+
+
+def test_earlier_records_win_and_lose_by_the_same_rule(tmp_path):
+    (ref,) = spooled(tmp_path, ["text"])
+    named = {name: msgspec.structs.replace(ref, source_id=name * 26) for name in "abcd"}
+
+    def one(name: str, key: str, build: int = 0, stays: bool = True) -> Candidate:
+        return Candidate(ref=named[name], key=key, build=build, stays=stays)
+
+    loses = [one("b", "k"), one("a", "k", build=1)]
+    wins = [one("a", "l"), one("b", "l", build=1), one("c", "l", build=1, stays=False), one("d", "l")]
+    found = select(tmp_path, [*loses, *wins], None)
+    lines = {tag: [msgspec.json.decode(line) for other, line in found if other == tag] for tag, _ in found}
+    assert [line["source_id"][0] for line in lines["refs"]] == ["a"]
+    assert sorted((line["source_id"][0], line["survivor"][0]) for line in lines["drops"]) == [("b", "a"), ("d", "a")]
+    assert [(line["source_id"][0], line["set"]) for line in lines["tombstones"]] == [("b", "old")]
+    assert lines["refs"][0]["duplicates"] == ["b" * 26, "c" * 26, "d" * 26]
