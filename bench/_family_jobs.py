@@ -119,11 +119,7 @@ def every(steps: int) -> int:
 def load_runs(rows: int = LOAD_ROWS, steps: int = 60) -> Iterator[Job]:
     """Fresh models of 256 experts on rows of 512 tokens: 136 rows are 68 136 a step. The rate warms up over 100 steps.
 
-    Rows are short since a row holds one kind of documents: 34 rows of 2K would be half text in one step and two thirds
-    in the next, and the experts of drawings would be idle or crowded by that alone.
-
-    The mixture holds text, icons and drawings in shares that differ from step to step, text alone has none of that, and
-    nano takes four times the tokens, where the shares differ half as much.
+    Rows are short, so that a step holds many documents; each step has the mixture's shares, by the schedule's window.
     """
     baseline = ("optimizer.per_head=false", "model.backbone.moe.experts=256")
     many = ("model.backbone.moe.experts=256", "model.backbone.moe.experts_per_token=8")
