@@ -53,6 +53,8 @@ def nesting_bound(page: str, cap: int) -> int:
 _FORMATTING = re.compile(
     r"<(/?)(b|big|code|em|font|i|s|small|strike|strong|tt|u)(?=[\s/>])([^>]{0,200})", re.IGNORECASE
 )
+_AGAIN = re.compile(r"<(?:body|html)[\s/]", re.IGNORECASE)  # their attributes are merged one by one
+_TIMES = 50
 _ALIKE = 3  # equal elements that the standard opens again at most ("Noah's Ark clause")
 _FEW = 8  # open at once in ordinary pages
 
@@ -62,6 +64,8 @@ def tangle_bound(page: str, cap: int) -> int:
 
     Counts, for each stretch between two formatting tags, its tags times the formatting elements open there. Linear.
     """
+    if len(_AGAIN.findall(page)) > _TIMES:
+        return cap + 1
     left_open: dict[str, list[str]] = {}
     alike: dict[str, int] = {}
     count = total = last = 0

@@ -1,119 +1,82 @@
 """Which part of a page is its main content.
 
 The prose of a page (its *mass*) is counted bottom up. From the body the search goes down as long as one child holds
-nearly all of it; siblings that read like the chosen part stay. Inside, blocks of links and named boilerplate go.
+nearly all of it, where elements that call themselves the article weigh more; then siblings that carry on the text and
+the lead paragraph above it join. Inside, blocks of links and named boilerplate go. Names are taken at their word only
+while they leave enough of the page.
 """
 
-import re
-from functools import lru_cache
+from collections.abc import Iterator
 
+from trivium.data.text.html.names import (
+    CLEAN,
+    DOUBTFUL,
+    HIDDEN,
+    SURE,
+    boilerplate,
+    is_body,
+    is_drawn,
+    is_lead,
+    is_talk,
+    is_text,
+)  # fmt: skip
 from trivium.data.text.html.tree import INLINE, Node
 
-CLEAN, NAMED, REPLIES, HIDDEN = range(4)  # what a node's tag and names say; the higher, the surer it is noise
-# Parts of class and id names, split at hyphens, underscores and humps.
-_WEAK = (
-    "ads?|adv|advert\\w*|adsense|adbox|banner\\w*|foot|topbar|toolbar|nav|navigation|navi|menu|submenu|sidebar|side-?bar"
-    "|aside|rail|(?<!elementor-)widget\\w*|captions?|wp-caption-text|print|printfriendly|modal|popup|overlay|lightbox"
-    "|tooltip|dropdown|byline|tags?|metadata|meta|ratings?|hidden|legal|search\\w*|feedback|poll|login|sign-?in|signup"
-    "|reactions?|linenos|lineno|gutter|line-?numbers?|skip\\w*|promo\\w*|sponsor\\w*|subscri\\w+|toc"
-)
-_SURE = (
-    "comments?|commentlist|comment-?respond|respond|disqus\\w*|replies|breadcrumbs?|crumbs|cookies?|consent|gdpr|footer"
-    "|colophon|masthead|site-?header|page-?header|navbar|related\\w*|recommend\\w*|recirc\\w*|read-?more|more-?stories"
-    "|most-?(?:read|popular)|popular|trending|teasers?|share\\w*|sharing|social\\w*|addthis\\w*|sharedaddy|newsletter\\w*"
-    "|pagination|pager|paging|author-?(?:bio|box|info)|taglist|tag-?links|post-?meta|entry-?meta|outbrain|taboola"
-    "|jp-relatedposts|screen-?reader\\w*|sr-only|visually-?hidden|noprint|copyright|disclaimer|next-?posts?\\w*"
-    "|prev-?posts?|post-?nav\\w*|mw-editsection|mw-jump-link|navbox\\w*|reflist|references|catlinks|ambox|hatnote"
-    "|sphinxsidebar\\w*|headerlink"
-)
-_NOISE = re.compile(rf"(?:^|[\s_-])(?:{_WEAK})(?=$|[\s_-])", re.IGNORECASE)
-_REPLIES = re.compile(rf"(?:^|[\s_-])(?:{_SURE})(?=$|[\s_-])", re.IGNORECASE)
-_CONTENT = re.compile(
-    r"(?:^|[\s_-])(?:article|articlebody|article-?(?:body|content|text)|body-?text|story-?(?:body|text)?|entry-?content|post-?(?:body|content|text)|main|main-?content|content|hentry|entry|post|documentwrapper|document|text)(?=$|[\s_-])",
-    re.IGNORECASE,
-)
-_COMMENTS = re.compile(r"comment|disqus|repl(?:y|ies)|respond", re.IGNORECASE)
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_NOISE_TAGS = frozenset({"figcaption", "aside", "label"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-_DRAWN = re.compile(r"katex-html|(?:^| )MathJax(?:_Preview|_SVG|_CHTML)?(?: |$)|mjx-chtml|MathJax_Error")
-_FULL = 80  # characters of own text, without links, that count as a whole paragraph
 _LEAVES = frozenset({"p", "pre", "tr", "td", "blockquote", "table", "tbody", "ul", "ol", "dl"})
+_PARTS = _HEADINGS | {"p", "pre", "td", "th", "tr", "li", "dt", "dd"}  # judged with the block that they stand in
+_FULL = 80  # characters of own text, without links, that count as a whole paragraph
+_LITTLE = 250  # characters of prose below which names may have hidden the text
+_NEARLY_ALL = 0.7
+_NEARLY_ALL_OF_TEXT = 0.85  # of an element that calls itself the text
+_DOMINANT = {SURE: 0.8, DOUBTFUL: 0.6}  # a named element with so much of the page's prose is no boilerplate
+_CLAIMS = {"main": 6.0, "article": 3.0}
+_BODY_CLAIM = 6.0
+_TEASER = 1000  # characters; `article` elements below it are as often teasers of others
+_CARRY_ON = 0.06  # of the chosen prose: loose paragraphs beside it that make their parent the choice
 
 
 def main_content(root: Node, order: list[Node]) -> list[Node]:
     """The nodes that make the main content, in order, with `noise` set on what is to be left out below them."""
     for node in order:
         node.kind = _kind(node)
-    _weigh(order, NAMED)
+    _weigh(order, DOUBTFUL)
     if root.mass < 0.5 * sum([node.own - node.own_links for node in order]):
         _reconsider(root, order)
-    chosen = _descend(root)
+    chosen = _with_parts(_with_paragraphs(_descend(root)))
     for node in chosen:
         _clean(node)
-    return chosen
-
-
-def _reconsider(root: Node, order: list[Node]) -> None:
-    """Where names hide most of a page, takes fewer of them at their word."""
-    sums = {}
-    for level in (HIDDEN, REPLIES, NAMED):
-        _weigh(order, level)
-        sums[level] = root.mass
-        if level != NAMED:
-            for node in order:
-                if node.kind == level - 1 and not _COMMENTS.search(node.names) and node.mass > 0.6 * root.mass:
-                    node.kind = CLEAN
-    least = 250
-    level = NAMED
-    if sums[NAMED] < min(least, 0.5 * sums[REPLIES]) or sums[NAMED] < 0.1 * sums[REPLIES]:
-        level = REPLIES
-        if sums[REPLIES] < min(least, 0.5 * sums[HIDDEN]):
-            level = HIDDEN
-        _weigh(order, level)
+    return [*_leads(chosen[0]), *chosen]
 
 
 def _kind(node: Node) -> int:
-    if node.tag in _NOISE_TAGS:
-        return HIDDEN if node.tag != "aside" else NAMED
-    if not node.attrs or node.tag in ("body", "main", "article", "math"):
-        return CLEAN
-    if node.tag == "span":
-        return HIDDEN if _DRAWN.search(node.names) else CLEAN
-    if not node.names or node.tag in INLINE or node.tag in _HEADINGS:
-        return CLEAN
-    return _named(node.names)
-
-
-@lru_cache(maxsize=1 << 14)
-def _named(names: str) -> int:
-    names = _HUMP.sub("-", names)
-    if _CONTENT.search(names):
-        return CLEAN
-    return REPLIES if _REPLIES.search(names) else NAMED if _NOISE.search(names) else CLEAN
-
-
-@lru_cache(maxsize=1 << 14)
-def _content(names: str) -> bool:
-    return _CONTENT.search(_HUMP.sub("-", names)) is not None
+    tag = node.tag
+    if tag in ("figcaption", "label"):
+        return HIDDEN
+    if not node.attrs:
+        return DOUBTFUL if tag == "aside" else CLEAN
+    if tag == "span":
+        return HIDDEN if is_drawn(node.names) else CLEAN
+    if not node.names or tag in ("main", "article") or tag in INLINE or tag in _HEADINGS:
+        return DOUBTFUL if tag == "aside" else CLEAN
+    return boilerplate(node.names) or (DOUBTFUL if tag == "aside" else CLEAN)
 
 
 def _weigh(order: list[Node], level: int) -> None:
-    """Counts, from the leaves up; what is noise counts nothing above it."""
+    """Counts, from the leaves up; what is noise at `level` counts nothing above it."""
     for node in order:
         node.noise = node.kind >= level
         node.chars = node.flow = node.own
         node.links = node.flow_links = node.own_links
         node.mass = node.claim = 0.0
     for node in reversed(order):
-        if node.tag not in _HEADINGS:
+        if node.tag not in _HEADINGS and node.flow_links * 2 < node.flow:
             plain = node.flow - node.flow_links
-            if node.flow_links * 2 < node.flow:
-                prose = plain if plain >= _FULL else plain * plain / _FULL
-                node.mass += prose
-                node.claim += prose
-        if node.mass >= 250 and (factor := _claims(node)):
-            node.claim = max(node.claim, factor * node.mass)
+            prose = plain if plain >= _FULL else plain * plain / _FULL
+            node.mass += prose
+            node.claim += prose
+        if node.mass >= _LITTLE and (claim := _claim(node)):
+            node.claim = max(node.claim, claim * node.mass)
         parent = node.parent
         if parent is not None and not node.noise:
             if node.tag in INLINE:
@@ -126,93 +89,130 @@ def _weigh(order: list[Node], level: int) -> None:
             parent.links += node.links
 
 
-CLAIM = 2.5
-_ARTICLE = frozenset({"article", "main"})
-_BODY = re.compile(
-    r"(?:^|[\s_-])(?:article-?(?:body|content|text)|story-?(?:body|text)|entry-?content|post-?(?:body|content|text)|main-?content)(?=$|[\s_-])",
-    re.I,
-)
+def _claim(node: Node) -> float:
+    """By how much an element that calls itself the article outweighs others; 0 for those that don't."""
+    if node.attrs:
+        if 'itemprop="articleBody"' in node.attrs or 'role="main"' in node.attrs:
+            return _BODY_CLAIM
+        if node.names and is_body(node.names):
+            return _BODY_CLAIM
+    if node.tag == "article" and node.mass < _TEASER:
+        return 0.0
+    return _CLAIMS.get(node.tag, 0.0)
 
 
-def _claims(node: Node) -> float:
-    if node.tag == "main":
-        return 4
-    if node.attrs and (
-        'itemprop="articleBody"' in node.attrs or 'role="main"' in node.attrs or (node.names and _body(node.names))
-    ):
-        return 4
-    return 2.5 if node.tag == "article" else 0
+def _reconsider(root: Node, order: list[Node]) -> None:
+    """Where names hide most of a page, takes fewer of them at their word."""
+    mass = {}
+    for level in (HIDDEN, SURE, DOUBTFUL):
+        _weigh(order, level)
+        mass[level] = root.mass
+        if level > DOUBTFUL:
+            most = _DOMINANT[level - 1] * root.mass
+            for node in order:
+                if node.kind == level - 1 and node.mass > most and not is_talk(node.names):
+                    node.kind = CLEAN
+    level = DOUBTFUL
+    if mass[level] < min(_LITTLE, 0.5 * mass[SURE]) or mass[level] < 0.1 * mass[SURE]:
+        level = HIDDEN if mass[SURE] < min(_LITTLE, 0.5 * mass[HIDDEN]) else SURE
+        _weigh(order, level)
 
 
-@lru_cache(maxsize=1 << 14)
-def _body(names: str) -> bool:
-    return _BODY.search(_HUMP.sub("-", names)) is not None
-
-
-def _descend(root: Node) -> list[Node]:
+def _descend(root: Node) -> Node:
+    """The deepest element that still holds nearly all of the prose of each element around it."""
     node = root
     while True:
         blocks = [child for child in node.nodes() if not child.noise and child.tag not in INLINE]
         if not blocks:
-            break
-        best = max(blocks, key=lambda child: child.claim)
-        keep = 0.85 if node.tag in ("article", "main") or _content(node.names) else 0.7
-        if (
-            best.claim < keep * (sum([b.claim for b in blocks]) + node.mass - sum([b.mass for b in blocks]))
-            or best.mass == 0
-            or best.tag in _LEAVES
-        ):
-            break
+            return node
+        best = max(blocks, key=_by_claim)
+        keep = _NEARLY_ALL_OF_TEXT if node.tag in _CLAIMS or is_text(node.names) else _NEARLY_ALL
+        bare = node.mass - sum([block.mass for block in blocks])
+        whole = sum([block.claim for block in blocks]) + bare
+        if best.claim < keep * whole or best.claim == 0 or best.tag in _LEAVES:
+            return node
         node = best
-    place = node
+
+
+def _by_claim(node: Node) -> float:
+    return node.claim
+
+
+def _with_paragraphs(node: Node) -> Node:
+    """An ancestor instead, when paragraphs of the same text stand beside the chosen element."""
+    chosen = place = node
     for _ in range(3):
         up = place.parent
         if up is None:
             break
-        loose = sum(
-            s.flow
-            for s in up.nodes()
-            if s is not place and not s.noise and s.flow >= _FULL and 4 * s.flow_links < s.flow
-        )
-        if loose >= 0.06 * node.mass:
-            node = up
+        loose = sum([part.flow for part in up.nodes() if part is not place and _is_paragraph(part)])
+        if loose >= _CARRY_ON * chosen.mass:
+            chosen = up
         place = up
-    # parts of one text, cut by advertisements
-    place, up = node, 0
-    while place.parent is not None and up < 4:
-        like = [
-            s
-            for s in place.parent.nodes()
-            if s is not place
-            and not s.noise
-            and s.tag == place.tag
-            and s.names == place.names
-            and s.names
-            and s.mass >= _FULL
-        ]
-        if like:
-            return [
-                s
-                for s in place.parent.nodes()
-                if s is place
-                or s in like
-                or (not s.noise and s.tag in ("p", "ul", "ol", "blockquote", "pre", "h2", "h3"))
-            ]
-        place = place.parent
-        up += 1
+    return chosen
+
+
+def _is_paragraph(node: Node) -> bool:
+    return not node.noise and node.flow >= _FULL and node.flow_links * 4 < node.flow
+
+
+def _with_parts(node: Node) -> list[Node]:
+    """The element and its like, when advertisements cut one text into several of the same name."""
+    place = node
+    for _ in range(4):
+        up = place.parent
+        if up is None:
+            break
+        if place.names:
+            like = [part for part in up.nodes() if part is place or _carries_on(part, place)]
+            if len(like) > 1:
+                return [part for part in up.nodes() if part in like or _is_loose(part)]
+        place = up
     return [node]
+
+
+def _carries_on(part: Node, place: Node) -> bool:
+    return not part.noise and part.mass >= _FULL and part.tag == place.tag and part.names == place.names
+
+
+def _is_loose(part: Node) -> bool:
+    return not part.noise and part.tag in ("p", "ul", "ol", "blockquote", "pre", "h2", "h3")
+
+
+def _leads(first: Node) -> Iterator[Node]:
+    """What stands above the chosen text, inside the same article, and calls itself its lead."""
+    before: list[Node] = []
+    place = first
+    for _ in range(6):
+        up = place.parent
+        if up is None or place.tag in _CLAIMS:
+            break
+        found: list[Node] = []
+        for part in up.nodes():
+            if part is place:
+                break
+            found += _named_leads(part)
+        before = found + before
+        place = up
+    yield from before
+
+
+def _named_leads(part: Node) -> Iterator[Node]:
+    stack = [part]
+    while stack:
+        node = stack.pop()
+        if node.noise or node.tag in INLINE:
+            continue
+        if node.names and is_lead(node.names) and 40 <= node.chars <= 1500 and node.links * 3 < node.chars:
+            yield node
+        else:
+            stack.extend(reversed([child for child in node.children if isinstance(child, Node)]))
 
 
 def _clean(top: Node) -> None:
     """Marks blocks of links inside the chosen part as noise."""
     for node in top.walk():
-        if (
-            node is top
-            or node.noise
-            or node.tag in INLINE
-            or node.tag in _HEADINGS
-            or node.tag in ("p", "pre", "td", "th", "tr", "li", "dt", "dd")
-        ):
+        if node is top or node.noise or node.tag in INLINE or node.tag in _PARTS:
             continue
-        if node.links > 0.5 * node.chars and node.chars - node.links < 100 + 0 * node.chars:
-            node.noise = True
+        if node.links > 0.5 * node.chars and node.chars - node.links < 100:
+            node.noise = node.tag != "table" or all(cell.tag != "th" for cell in node.walk())

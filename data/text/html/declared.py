@@ -36,11 +36,11 @@ _NAMES = {
 }  # fmt: skip
 
 
-def declared(head: str, root: str, markup: str) -> dict[str, str]:
-    """Values by `KEYS`, those that the page declares; `root` is the `html` element's start tag, `markup` the page."""
+def declared(head: str, body: str, language: str) -> dict[str, str]:
+    """Values by `KEYS`, those that the page declares; head and body as the parser writes them."""
     metas = _metas(head)
     found: dict[str, str] = {}
-    linked = _json_ld(markup) if "ld+json" in markup else {}
+    linked = {**_json_ld(body), **_json_ld(head)}
     for key, names in _NAMES.items():
         values = [metas[name] for name in names if metas.get(name)]
         if linked.get(key):
@@ -52,9 +52,8 @@ def declared(head: str, root: str, markup: str) -> dict[str, str]:
         relation = attributes.get("rel", "").lower().split()
         if "canonical" in relation and attributes.get("href", "").startswith("http"):
             found["address"] = attributes["href"][:_LONGEST]
-    if license := _license(markup):
+    if license := _license(head) or _license(body):
         found["license"] = license
-    language = dict(_ATTRIBUTE.findall(root)).get("lang", "")
     if _LANGUAGE.match(language):
         found["language"] = language
     return {key: found[key] for key in KEYS if key in found}
@@ -119,6 +118,8 @@ def spdx(address: str) -> str:
 
 def _json_ld(markup: str) -> dict[str, str]:
     found: dict[str, str] = {}
+    if "ld+json" not in markup:
+        return found
     for block in _JSON.findall(markup):
         try:
             data = msgspec.json.decode(block.strip().encode())
@@ -137,7 +138,8 @@ def _json_ld(markup: str) -> dict[str, str]:
 
 
 def _entries(data: Any) -> Iterable[dict[str, Any]]:
-    stack, found = [data], []
+    stack: list[Any] = [data]
+    found: list[dict[str, Any]] = []
     while stack and len(found) < _ENTRIES:
         item = stack.pop()
         if isinstance(item, list):

@@ -52,7 +52,7 @@ def by_trafilatura(request: Request) -> Answer:
         deduplicate=False,
         with_metadata=True,
     )
-    if found is None:
+    if found is None or isinstance(found, dict):
         return Answer(text="", title="", declared={})
     facts = found.as_dict()
     declared = {

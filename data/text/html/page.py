@@ -9,9 +9,8 @@ from trivium.data.text.html.declared import declared, headline
 from trivium.data.text.html.render import render
 from trivium.data.text.html.tree import read_tree
 
-_BODY = re.compile(r"<body\b[^>]*>")
-_ROOT = re.compile(r"<html\b[^>]*>")
 _BLANKS = re.compile(r"\n{3,}")
+_LAST_HEADING = re.compile(r"(?:(?:^|\n+)#{1,6} [^\n]*)+\Z")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\ufeff]")
 _LINK = re.compile(r"a\.[\w-]+\Z")  # selectors that the plain text answers faster than the parser
 _WORDS = re.compile(r"[A-Za-z][\w-]*")
@@ -41,35 +40,33 @@ def read_page(
     from resiliparse.parse.html import HTMLTree
 
     tree = HTMLTree.parse(page)
+    document = tree.document
+    if document is None:
+        return Page(text="", title="", declared={})
     title = " ".join((tree.title or "").split())
     links = [selector[2:] for selector in skip if _LINK.match(selector)]
     for selector in skip:
         if selector[2:] not in links and all(
             word in page for word in _WORDS.findall(selector)
         ):  # selecting costs more than looking
-            for node in tree.document.query_selector_all(selector):
+            for node in document.query_selector_all(selector):
                 node.decompose()
-    markup = tree.document.html
-    start = _BODY.search(markup)
-    if start is None:
+    if tree.body is None or tree.head is None:  # a frameset
         return Page(text="", title=title, declared={})
-    head = markup[: start.start()]
-    about = declared(head, match[0] if (match := _ROOT.search(head)) else "", markup)
+    head, body = tree.head.html, tree.body.html
+    html = document.query_selector("html")
+    about = declared(head, body, html.getattr("lang") or "" if html is not None else "")
     if links:
         names = "|".join(map(re.escape, links))
         classed = rf'(?=[^>]* class="(?:[^" ]* )*?(?:{names})[ "])'
-        named = rf"<a{classed}[^>]*>[^<]*+(?:<(?!/a>)[^<]*+)*+</a>"
-        markup = re.sub(named, "", markup)
-        start = _BODY.search(markup)
-        assert start is not None
-    root, order = read_tree(
-        markup[start.end() :].removesuffix("</html>").removesuffix("</body>"), max_elements=max_elements
-    )
+        body = re.sub(rf"<a{classed}[^>]*>[^<]*+(?:<(?!/a>)[^<]*+)*+</a>", "", body)
+    root, order = read_tree(body, max_elements=max_elements)
     base = address if "://" in address else about.get("address", "")
     text = clean(render(main_content(root, order), images=images, base=base))
     return Page(text=text, title=headline(head) or title, declared=about)
 
 
 def clean(text: str) -> str:
-    """No control characters, no more than one empty line at once, none at the ends."""
-    return _BLANKS.sub("\n\n", _CONTROL.sub("", text.replace("\xa0", " "))).strip("\n").rstrip()
+    """No control characters, no more than one empty line at once, none at the ends, no heading without a text below."""
+    text = _BLANKS.sub("\n\n", _CONTROL.sub("", text.replace("\xa0", " "))).strip("\n").rstrip()
+    return _LAST_HEADING.sub("", text)
