@@ -15,6 +15,7 @@ from trivium.data.shards.storage import write_whole
 from trivium.errors import BuildError
 from trivium.pipelines.corpora.items import READINGS, Counters, Tally
 from trivium.pipelines.corpora.linefiles import lines, write
+from trivium.pipelines.corpora.rejects import Rejects
 from trivium.pipelines.corpora.report.meter import WRITE, Clock, size_of
 from trivium.pipelines.corpora.spool import SpoolReader, decode_ref, encode_line, lines_of
 
@@ -127,17 +128,20 @@ class WriteShards(beam.DoFn):
 
 
 class WriteGraph:
-    """Tasks → shards, `infos` and `readings`."""
+    """Tasks → shards, `infos` and `readings`; drops → rejects."""
 
-    def __init__(self, build: Path, tasks: list[Path], folder: Path, recipe: str, key: str) -> None:
+    def __init__(
+        self, build: Path, tasks: list[Path], folder: Path, rejects: Rejects, *, recipe: str, key: str
+    ) -> None:
         self._write = WriteShards(os.fspath(build), recipe, key)
-        self._tasks, self._folder = tasks, folder
+        self._tasks, self._folder, self._rejects = tasks, folder, rejects
 
     def __call__(self, pipeline: beam.Pipeline) -> None:
         shards = beam.ParDo(self._write).with_outputs(READINGS, main="infos")
         done = lines(pipeline, self._tasks, "tasks") | "write shards" >> shards
         write(done.infos, self._folder, "infos")
         write(done[READINGS], self._folder, READINGS)
+        self._rejects(pipeline)
 
 
 def infos(folder: Path) -> tuple[ShardInfo, ...]:
