@@ -5,6 +5,7 @@ measured on packed windows (`measure`), all of them when they are few.
 """
 
 from trivium.console import counted
+from trivium.curriculum.corpora import SetCatalogue
 from trivium.curriculum.measure import PIECES, Measured, measure
 from trivium.curriculum.mixture import vision_share
 from trivium.curriculum.plan import Plan, StagePlan
@@ -230,6 +231,13 @@ def _warnings(plan: Plan, stages: tuple[StageReport, ...], corpora: dict[str, Co
             f"documents come more than {EPOCHS_WANTED:g} times, which adds little, and no max_epochs bounds it: "
             f"{', '.join(often)}"
         )
+    parts = [
+        f"{name} ({catalogue.shards.manifest.limit:,} items of each source)"
+        for name, catalogue in plan.catalogues.items()
+        if isinstance(catalogue, SetCatalogue) and catalogue.shards.manifest.limit is not None
+    ]
+    if parts:
+        found.append(f"{', '.join(parts)}: a part of its corpus, built with --limit; build it whole")
     bare = [name for name, corpus in corpora.items() if corpus.held_out_records == 0]
     if bare and plan.schedule.held_out.fraction:
         found.append(f"of {', '.join(bare)} no cluster is held out; raise held_out.fraction or change its salt")

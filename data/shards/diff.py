@@ -99,9 +99,13 @@ def _unknown(whole: ShardSet, sound: ShardSet) -> Runs:
 
 def _notes(a: ShardSet, b: ShardSet) -> list[str]:
     one, two = a.manifest, b.manifest
+    limits = (one.limit, two.limit)
     notes = []
     if one.corpus != two.corpus:
         notes.append(f"two corpora, {one.corpus} and {two.corpus}: compared by source_id all the same")
+    if one.limit != two.limit:
+        parts = ("the whole corpus" if limit is None else f"{limit:,} items of each source" for limit in limits)
+        notes.append("the first holds {}, the second {}".format(*parts))
     if (one.tokenizer is None) != (two.tokenizer is None):
         which, other = ("second", "first") if one.tokenizer is None else ("first", "second")
         notes.append(f"the {which} is tokenised and the {other} is not: every record differs by its tokens")

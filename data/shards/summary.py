@@ -111,6 +111,7 @@ def summarize(shards: Headed) -> dict[str, Any]:
         "corpus": manifest.corpus,
         "domain": manifest.domain,
         "recipe": manifest.recipe,
+        "limit": manifest.limit,
         "tokenizer": manifest.tokenizer,
         "pictures": manifest.pictures,
         "shards": len(manifest.shards),

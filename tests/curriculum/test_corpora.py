@@ -67,12 +67,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(1)
     _write(made, "web", [int(n) for n in rng.integers(20, 3000, 60)])
     _write(made, "svg", [int(n) for n in rng.integers(30, 500, 80)])
+    _write(made, "small", [900] * 60, limit=60)
     _write(made, "other", [100, 200], tokenizer="tok2")
     _write(made, "pixels", [100, 200], pictures="pic2")
     _write(made, "plain", [100, 200], tokenizer=None, pictures=None, buckets=(Bucket(name="all"),))
     (made / "link").symlink_to(made / "web")
     (made / "s.yaml").write_text(dump_yaml(_schedule("web", "svg")))
     return made
+
+
+def test_a_part_of_a_corpus_is_no_whole_one(folder: Path) -> None:
+    warned = report(
+        Plan.open(_schedule("small"), catalogues_of(open_corpora(folder, _schedule("small"))), limits=False)
+    )
+    assert any("small (60 items of each source): a part of its corpus" in line for line in warned.warnings)
+    whole = report(Plan.open(_schedule("web"), catalogues_of(open_corpora(folder, _schedule("web"))), limits=False))
+    assert not any("a part of its corpus" in line for line in whole.warnings)
 
 
 def test_rows_point_at_the_records_of_the_sets(folder: Path) -> None:

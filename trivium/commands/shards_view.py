@@ -47,6 +47,8 @@ def sets_table(facts: list[dict[str, Any]]) -> Table:
     headings = ["set", "corpus", "records", "tokens", "patches", "shards", "size", "rejects"]
     keys = ["path", *headings[1:6], "bytes", "rejects"]
     rows = [[size(one[key]) if key == "bytes" else one[key] for key in keys] for one in facts]
+    for row, one in zip(rows, facts, strict=True):
+        row[1] += " (a part)" if one["limit"] is not None else ""
     return table("", headings, rows)
 
 
@@ -56,6 +58,8 @@ def stat_view(facts: dict[str, Any], manifest: "Manifest") -> Group:
     about = f"recipe {facts['recipe'][:12] or '–'}   tokenizer {(facts['tokenizer'] or 'none')[:12]}   "
     about += f"pictures {(facts['pictures'] or 'none')[:12]}   {counted(facts['images'], 'image')}"
     parts.append(RichText(about, style="dim"))
+    if facts["limit"] is not None:
+        parts.append(RichText(f"a part of the corpus: {counted(facts['limit'], 'item')} of each source", style="bold"))
     for key, name in (("buckets", "bucket"), ("licences", "licence"), ("languages", "language")):
         rows = [[label or "(none)", *sums.values()] for label, sums in facts[key].items()]
         if rows:

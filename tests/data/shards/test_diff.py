@@ -74,6 +74,14 @@ def test_a_tar_changed_behind_its_manifest_is_not_identical(tmp_path, texts, bas
     assert not diff(tmp_path / "a", tmp_path / "b").identical
 
 
+def test_a_part_of_a_corpus_is_told(tmp_path, texts, base):
+    write_set(tmp_path / "a", texts, base)
+    write_set(tmp_path / "b", texts, msgspec.structs.replace(base, limit=50))
+    found = diff(tmp_path / "a", tmp_path / "b")
+    assert found.notes == ["the first holds the whole corpus, the second 50 items of each source"]
+    assert summarize(ShardSet.open(tmp_path / "b"))["limit"] == 50
+
+
 def test_summary_sums_by_every_key(tmp_path, texts, pictures, base):
     write_set(tmp_path / "a" / "one", [*texts, *pictures], base)
     write_set(tmp_path / "a" / "two", texts, base)
