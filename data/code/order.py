@@ -1,8 +1,9 @@
 """The order of a repository's files: readme first, what is used before what uses it, tests and examples last.
 
-Depth first along the imports from the files in order of path, each written after all it depends on; so files that
-belong together stay together. In a circle of imports the edge that closes it is the one that is not kept, and where a
-walk enters a circle depends on paths alone: the order is a pure function of (path, imports).
+Depth first along the imports, each file after all it depends on; from the files that no other uses, then from what is
+left (circles), both in order of path. So a file stands right before the first that uses it. In a circle of imports the
+edge that closes it is the one that is not kept, and where a walk enters a circle depends on paths alone: the order is a
+pure function of (path, imports).
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,10 +27,12 @@ def ordered(paths: Sequence[str], edges: Edges) -> list[int]:
     """All numbers once: readmes of the top, then the rest by dependency, then tests by dependency."""
     kinds = [_kind(path) for path in paths]
     by_path = sorted(range(len(paths)), key=lambda number: _place(paths[number]))
+    used = {target for number, targets in enumerate(edges) for target in targets if kinds[target] == kinds[number]}
+    starts = [*(number for number in by_path if number not in used), *by_path]
     done = [False] * len(paths)
     found: list[int] = []
     for kind in range(3):
-        for start in by_path:
+        for start in starts:
             if kinds[start] == kind and not done[start]:
                 found.extend(_walk(start, edges, kinds, done))
     return found

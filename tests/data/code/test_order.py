@@ -180,3 +180,9 @@ def test_imports_lead_to_the_nearest_file_that_fits(language, paths, importer, n
 
 def test_a_file_does_not_depend_on_itself():
     assert dependencies(["a.py"], ["python"], [["a"]]) == [[]]
+
+
+def test_a_file_stands_right_before_the_first_that_uses_it():
+    paths = ["a/common.h", "b/one.c", "b/two.c", "c/three.c", "README"]
+    found = ordered(paths, [[], [], [0], [0], []])
+    assert [paths[number] for number in found] == ["README", "b/one.c", "a/common.h", "b/two.c", "c/three.c"]
