@@ -18,6 +18,7 @@ from trivium.commands import (
     inputs,
     model,
     plan,
+    quality,
     replay,
     sample,
     shards,
@@ -54,7 +55,7 @@ def _root(
     pass
 
 
-for group in (build, shards, tokenizer, curriculum, train, sample, replay, model, plan, inputs, doctor, demo):
+for group in (build, shards, tokenizer, curriculum, train, sample, replay, model, plan, quality, inputs, doctor, demo):
     group.register(app)
 
 

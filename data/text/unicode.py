@@ -63,13 +63,13 @@ def measure(text: str) -> dict[str, float]:
 def _shares(kinds: npt.NDArray[np.uint8], bad: int) -> dict[str, float]:
     size = max(1, len(kinds))
     found = {
-        "replacement": np.count_nonzero(kinds & _REPLACEMENT),
-        "private_use": np.count_nonzero(kinds & _PRIVATE),
-        "control": np.count_nonzero(kinds & _CONTROL),
-        "unassigned": np.count_nonzero(kinds & _UNASSIGNED),
+        "replacement": int(np.count_nonzero(kinds & _REPLACEMENT)),
+        "private_use": int(np.count_nonzero(kinds & _PRIVATE)),
+        "control": int(np.count_nonzero(kinds & _CONTROL)),
+        "unassigned": int(np.count_nonzero(kinds & _UNASSIGNED)),
         "mojibake": bad,
     }
-    return {name: round(float(count) / size, 6) for name, count in found.items()}
+    return {name: round(count / size, 6) for name, count in found.items()}
 
 
 def _kinds(text: str) -> npt.NDArray[np.uint8]:
