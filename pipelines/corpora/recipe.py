@@ -23,6 +23,7 @@ from trivium.data.dedup.paragraphs import RepeatedParagraphs
 from trivium.data.dedup.substrings import Substrings
 from trivium.data.longcontext.clean.stage import LongClean
 from trivium.data.longcontext.verify import LongVerify
+from trivium.data.quality.stage import Quality
 from trivium.data.svg.pairs import SvgRender, SvgSanitize
 from trivium.data.text.bad_words import BadWords
 from trivium.data.text.c4 import C4Lines
@@ -48,7 +49,7 @@ from trivium.pipelines.corpora.warc import Warc
 SourceConfig = FileSource | Warc | SvgFolder | SvgDrawings | Shards | LongContext
 FileStage = ExtractText.Config | ExtractMarkdown.Config | ExtractLatex.Config | ExtractPdf.Config
 TextStage = ExtractHtml.Config | Language.Config | Heuristics.Config
-FilterStage = Urls.Config | Unicode.Config | C4Lines.Config | BadWords.Config | Pii.Config
+FilterStage = Urls.Config | Unicode.Config | C4Lines.Config | BadWords.Config | Pii.Config | Quality.Config
 CodeStage = CodeLanguage.Config | CodeLicense.Config | CodeFilter.Config
 SvgStage = SvgSanitize.Config | SvgRender.Config
 LongStage = LongClean.Config | LongVerify.Config
