@@ -42,19 +42,20 @@ def pieces(text: str, spans: Sequence[Span]) -> list[str]:
 
 
 def cut(draft: Draft, spans: Mapping[int, Sequence[Span]], step: Step) -> Draft:
-    """The draft without `spans` (by number of text segment; merged), with `step` in its lineage; media stay."""
+    """The draft without `spans` (by number of text segment; merged); media stay, and `step` with the number of
+    characters that went enters its lineage.
+    """
     segments: list[Segment] = []
     for number, segment in enumerate(draft.document.segments):
         if number in spans and isinstance(segment, Text):
             segments += [msgspec.structs.replace(segment, text=piece) for piece in pieces(segment.text, spans[number])]
         else:
             segments.append(segment)
-    document = msgspec.structs.replace(draft.document, segments=tuple(segments))
-    return touched(msgspec.structs.replace(draft, document=document), step)
+    return _with(draft, segments, step)
 
 
 def rewritten(draft: Draft, texts: Mapping[int, str], step: Step) -> Draft:
-    """The draft with some text segments' texts replaced (an empty one goes), with `step` in its lineage."""
+    """The draft with some text segments' texts replaced (an empty one goes); else like `cut`."""
     segments: list[Segment] = []
     for number, segment in enumerate(draft.document.segments):
         if number in texts and isinstance(segment, Text):
@@ -62,5 +63,11 @@ def rewritten(draft: Draft, texts: Mapping[int, str], step: Step) -> Draft:
                 segments.append(msgspec.structs.replace(segment, text=texts[number]))
         else:
             segments.append(segment)
+    return _with(draft, segments, step)
+
+
+def _with(draft: Draft, segments: list[Segment], step: Step) -> Draft:
     document = msgspec.structs.replace(draft.document, segments=tuple(segments))
-    return touched(msgspec.structs.replace(draft, document=document), step)
+    gone = len(draft.document.text) - len(document.text)
+    counted = msgspec.structs.replace(step, counts={**step.counts, "characters": gone})
+    return touched(msgspec.structs.replace(draft, document=document), counted)

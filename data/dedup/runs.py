@@ -189,7 +189,7 @@ class Table:
         return column
 
     def rows(self, start: int, end: int) -> Rows:
-        return np.ascontiguousarray(self._rows[:, start:end].T)
+        return np.array(self._rows[:, start:end].T, order="C")
 
     def find(self, *keys: Hashes) -> npt.NDArray[np.int64]:
         """For each key (one array for each of the first columns) the row that has it, or -1."""

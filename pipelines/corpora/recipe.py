@@ -16,6 +16,7 @@ from trivium.data.code.license import CodeLicense
 from trivium.data.code.repository import Repository
 from trivium.data.code.repository_license import RepositoryLicense
 from trivium.data.config import Strict, given_by, load_yaml, locate
+from trivium.data.dedup.decontaminate import Decontaminate
 from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.lines import RepeatedLines
 from trivium.data.dedup.near import NearDedup
@@ -54,7 +55,7 @@ CodeStage = CodeLanguage.Config | CodeLicense.Config | CodeFilter.Config
 SvgStage = SvgSanitize.Config | SvgRender.Config
 LongStage = LongClean.Config | LongVerify.Config
 ItemStage = FileStage | TextStage | FilterStage | CodeStage | SvgStage | LongStage
-Inside = RepeatedLines | RepeatedParagraphs | Substrings
+Inside = RepeatedLines | RepeatedParagraphs | Substrings | Decontaminate
 Shuffle = ExactDedup | NearDedup | Inside | RepositoryLicense | Repository
 StageKind = ItemStage | Shuffle
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from trivium.data.code.repository import Repository
 from trivium.data.code.repository_license import RepositoryLicense
+from trivium.data.dedup.decontaminate import Decontaminate
 from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.lines import RepeatedLines
 from trivium.data.dedup.near import NearDedup
@@ -16,6 +17,7 @@ from trivium.data.dedup.paragraphs import RepeatedParagraphs
 from trivium.data.dedup.substrings import Substrings
 from trivium.data.stage import ShuffleConfig
 from trivium.pipelines.corpora.shuffles import (
+    decontaminate,
     exact,
     lines,
     near,
@@ -28,6 +30,7 @@ from trivium.pipelines.corpora.work import Work
 
 Run = Callable[[Work, str, Any], None]
 RUNS: dict[type[ShuffleConfig], Run] = {
+    Decontaminate: decontaminate.run,
     ExactDedup: exact.run,
     NearDedup: near.run,
     RepeatedLines: lines.run,

@@ -193,10 +193,7 @@ class RemoveLines:
             )
             return refuse(draft, self._step.name, "boilerplate", detail)
         new = {number: without(part.lines, gone) for number, part, _, gone in parts if gone.any()}
-        old = {number: len("\n".join(part.lines)) for number, part, _, _ in parts}
-        characters = sum(old[number] - len(text) for number, text in new.items())
-        step = msgspec.structs.replace(self._step, counts={"characters": characters, "lines": lines})
-        return rewritten(draft, new, step)
+        return rewritten(draft, new, msgspec.structs.replace(self._step, counts={"lines": lines}))
 
     def _tell(self, ref: Ref, scope: str, parts: Sequence[Any], note: Callable[[bytes, bytes], None]) -> None:
         for _, lines, keys, gone in parts:

@@ -109,25 +109,21 @@ class RemoveParagraphs:
         if draft.document.meta.evidence:
             return None
         new: dict[int, str] = {}
-        gone_count = characters = first = 0
+        count = first = 0
         for number, text in texts(draft.document):
             found = read_paragraphs(text, self._config.min_chars)
             gone = self._copies(ref, found, first, note)
             first += len(found.keys)
             if gone.any():
                 new[number] = without(found.lines, marked(found, gone))
-                gone_count += int(gone.sum())
-                characters += len(text) - len(new[number])
+                count += int(gone.sum())
         if not new:
             return None
         left = sum(len(new.get(number, text).strip()) for number, text in texts(draft.document))
         if left < self._config.min_left and not draft.document.media:
-            detail = (
-                f"{gone_count} paragraphs stand elsewhere; {left} characters are left, {self._config.min_left} wanted"
-            )
+            detail = f"{count} paragraphs stand elsewhere; {left} characters are left, {self._config.min_left} wanted"
             return refuse(draft, self._step.name, "repeated_paragraphs", detail)
-        step = msgspec.structs.replace(self._step, counts={"characters": characters, "paragraphs": gone_count})
-        return rewritten(draft, new, step)
+        return rewritten(draft, new, msgspec.structs.replace(self._step, counts={"paragraphs": count}))
 
     def _copies(self, ref: Ref, found: Paragraphs, first: int, note: Callable[[bytes, bytes], None]) -> Mask:
         """Which paragraphs are copies of a better one; the better ones that the report shows are noted."""

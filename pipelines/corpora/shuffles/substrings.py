@@ -128,7 +128,7 @@ class CutCopies:
             detail = f"{characters} characters stand elsewhere; {left} are left, {self._config.min_left} wanted"
             return refuse(draft, self._step.name, "repeated_text", detail)
         stretches = sum(map(len, spans.values()))
-        step = msgspec.structs.replace(self._step, counts={"characters": characters, "stretches": stretches})
+        step = msgspec.structs.replace(self._step, counts={"stretches": stretches})
         return cut(draft, spans, step)
 
     def _tell(
