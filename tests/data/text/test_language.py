@@ -72,3 +72,27 @@ def test_only_the_sample_is_looked_at(run):
     text = SENTENCES["en"] + SENTENCES["de"] * 50
     assert run(text, sample=len(SENTENCES["en"])).document.meta.language == "en"
     assert run(text, sample=10_000).document.meta.language == "de"
+
+
+LONG = " ".join((SENTENCES["en"],) * 5)
+MIXED = "\n\n".join((LONG, SENTENCES["cs"], "Menu", "    " + SENTENCES["ru"], SENTENCES["en"], SENTENCES["de"]))
+
+
+def test_foreign_paragraphs_are_measured_or_go(run):
+    plain = run(MIXED, sample=len(LONG), keep=("en",)).document
+    assert "foreign" not in plain.meta.scores
+    measured = run(MIXED, sample=len(LONG), keep=("en",), paragraphs="measure").document
+    share = (len(SENTENCES["cs"]) + len(SENTENCES["de"])) / len(MIXED)
+    assert measured.meta.scores["foreign"] == pytest.approx(share, abs=1e-4)
+    assert measured.text == MIXED
+    kept = run(MIXED, sample=len(LONG), keep=("en",), paragraphs="drop").document
+    wanted = (LONG, "Menu", "    " + SENTENCES["ru"], SENTENCES["en"], "")
+    assert kept.text == "\n\n".join(wanted)
+    (step,) = kept.meta.lineage.steps
+    assert step.counts == {"paragraphs": 2, "characters": len(SENTENCES["cs"]) + len(SENTENCES["de"])}
+    assert SENTENCES["de"] in run(MIXED, sample=len(LONG), keep=("en", "de"), paragraphs="drop").document.text
+    assert SENTENCES["cs"] in run(MIXED, sample=len(LONG), paragraphs="drop", paragraph_characters=500).document.text
+    drop = run(MIXED, sample=len(LONG), keep=("en",), paragraphs="measure", max_foreign=0.1)
+    assert (drop.reason, drop.scores["foreign"]) == ("mixed_languages", measured.meta.scores["foreign"])
+    with pytest.raises(ValueError, match="max_foreign"):
+        Language.Config(max_foreign=0.5)
