@@ -223,6 +223,8 @@ def _judge_run(name: str, facts: Mapping[str, Any]) -> list[Verdict]:
             verdict="missing" if dead is None else "pass" if dead == 0 else "FAIL",
         ),
     ]  # fmt: skip
+    if facts.get("problem"):
+        out.append(Verdict(what=f"{name}: ends by itself", found=facts["problem"], wanted="no error", verdict="FAIL"))
     if gap is None or gap["low"] is None:
         found, verdict = "not measured", "missing"
     else:

@@ -20,7 +20,7 @@ from trivium.kernels.bench.report import Accuracy
 __all__ = ["judge"]
 
 
-DRAWS = 4
+DRAWS, MOST, VALUES = 4, 64, 1 << 14  # as many draws as bring so many values of β, the operand with the fewest rows
 
 
 def judge(operator: Operator, hard: Hard, contestants: Sequence[Contestant], device: torch.device) -> list[Accuracy]:
@@ -28,8 +28,14 @@ def judge(operator: Operator, hard: Hard, contestants: Sequence[Contestant], dev
     draws. A contestant that fails in one draw has failed.
     """
     whole = replace(operator, oracle_heads=None)
-    found = [_draw(whole, hard, contestants, device, SEED + draw) for draw in range(DRAWS)]
+    found = [_draw(whole, hard, contestants, device, SEED + draw) for draw in range(draws_of(hard))]
     return [_merged(entries) for entries in zip(*found, strict=True)]
+
+
+def draws_of(hard: Hard) -> int:
+    """A single token's 96 values of β tell two equal arithmetics apart by a twentieth; many draws of it don't."""
+    values = max(1, hard.layout.tokens * hard.layout.heads)
+    return min(MOST, max(DRAWS, -(-VALUES // values)))
 
 
 def _draw(

@@ -17,7 +17,8 @@ __all__ = ["GATES", "KDA"]
 
 CHUNK, BOUND = 64, -5.0
 # Scale and shift of the raw gate: σ = 1 in every channel (g = −5), σ = 0, both beside each other, as a model starts.
-GATES = {"bound": (0.0, 60.0), "open": (0.0, -60.0), "mixed": (30.0, 0.0), "initial": (1.5, -4.0)}
+# σ is 0 for a head of small e^A too, else that one head's few numbers are all there is of dA.
+GATES = {"bound": (0.0, 60.0), "open": (0.0, -120.0), "mixed": (30.0, 0.0), "initial": (1.5, -4.0)}
 
 
 def _operands(

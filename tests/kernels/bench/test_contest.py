@@ -87,7 +87,13 @@ def test_one_wrong_head_among_many_is_seen_when_it_is_not_finite():
     assert row.errors["o"] is None
 
 
-def test_hard_cases_tell_a_leak_of_later_gates_noise_and_crashes():
+def test_short_rows_are_drawn_more_often():
+    hard = [Hard(name="x", layout=Layout(lengths=(T,), heads=96), operands=_operands) for T in (1, 15, 63, 4096)]
+    assert [accuracy.draws_of(case) for case in hard] == [64, 12, 4, 4]
+
+
+def test_hard_cases_tell_a_leak_of_later_gates_noise_and_crashes(monkeypatch):
+    monkeypatch.setattr(accuracy, "MOST", 3)
     hard = Hard(name="x", layout=SMALL, operands=_operands, positions=(3, 16))
     leak = contestant("leak", lambda y, x: y + x[3].mean(0) * 1e-7)
     noise = contestant("noise", lambda y, x: y + torch.rand(()) * 1e-6)
@@ -97,7 +103,7 @@ def test_hard_cases_tell_a_leak_of_later_gates_noise_and_crashes():
     ]  # fmt: skip
     assert max(found[0].errors.values()) < 1e-5
     assert found[-1].problem == "RuntimeError: no such shape"
-    assert {entry.draws for entry in found} == {accuracy.DRAWS}
+    assert {entry.draws for entry in found} == {3}
 
 
 def test_draws_are_one_entry_that_holds_their_mean_square_and_every_failure():
@@ -114,10 +120,11 @@ def test_draws_are_one_entry_that_holds_their_mean_square_and_every_failure():
     assert (failed.errors["o"], failed.causal, failed.problem) == (None, None, "o not finite")
 
 
-def test_hard_cases_look_at_every_head():
+def test_hard_cases_look_at_every_head(monkeypatch):
     def last(y, x):
         return y + torch.where(torch.arange(3)[:, None] == 2, 0.5, 0.0)
 
+    monkeypatch.setattr(accuracy, "MOST", 1)
     few = replace(KDA, oracle_heads=1)
     hard = Hard(name="x", layout=replace(SMALL, heads=3), operands=_operands)
     (entry,) = accuracy.judge(few, hard, [contestant("last head", last)], CPU)
