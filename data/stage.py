@@ -162,6 +162,9 @@ class ShuffleConfig(StageConfig, kw_only=True):
         """Names of scores that the shuffle looks at; stages before it must write them."""
         return ()
 
+    def check(self, name: str, base: Path) -> None:
+        """Looks at what the stage `name` reads beside records, before any work. Raises when it can't be used."""
+
     def build(self) -> Stage:
         raise TypeError(f"{self.__struct_config__.tag} is a shuffle; the build driver runs it")
 

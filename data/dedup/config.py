@@ -1,10 +1,12 @@
 """What every kind of de-duplication is told: who survives, what it is compared with, when it must stop."""
 
 from collections.abc import Mapping
-from typing import Self
+from pathlib import Path
+from typing import ClassVar, Self
 
 import msgspec
 
+from trivium.data.dedup.kept import read_kept
 from trivium.data.stage import ShuffleConfig
 
 
@@ -16,6 +18,8 @@ class Dedup(ShuffleConfig, kw_only=True):
     `against` are folders of earlier builds that new records are compared with; `keep` leaves in the built set what a
     later build needs for that.
     """
+
+    WORD: ClassVar[str]  # what the stage is called in the files that it leaves
 
     quality: str = ""
     max_source_loss: float = 0.9
@@ -31,6 +35,15 @@ class Dedup(ShuffleConfig, kw_only=True):
     @property
     def compared(self) -> tuple[str, ...]:
         return (self.quality,) if self.quality else ()
+
+    @property
+    def made(self) -> dict[str, str | int | float]:
+        """All that two builds must share so that their records can be compared."""
+        return {"quality": self.quality}
+
+    def check(self, name: str, base: Path) -> None:
+        for path in self.against:
+            read_kept((base / path).absolute(), name, self.WORD, self.made)
 
     def paths(self) -> dict[tuple[str | int, ...], str]:
         return {("against", number): path for number, path in enumerate(self.against)}

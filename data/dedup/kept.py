@@ -10,12 +10,11 @@ A build `against` this one refuses what was made in another way, is of another v
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
 
-from trivium.data.dedup.near import NearDedup
 from trivium.data.dedup.sketches import ID
 from trivium.errors import DigestError, ShardError
 
@@ -44,7 +43,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     format: str = "trivium.dedup"
     version: int = VERSION
     stage: str
-    kind: Literal["near", "exact"]
+    kind: str
     made: dict[str, str | int | float]
     files: tuple[File, ...]
 
@@ -62,19 +61,7 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cluster: str = ""
 
 
-def near_made(near: NearDedup) -> dict[str, str | int | float]:
-    """What near-dedup stages of two builds must share."""
-    spec: dict[str, str | int | float] = msgspec.to_builtins(near.spec)
-    return spec | {
-        "bands": near.bands,
-        "rows": near.rows,
-        "threshold": near.threshold,
-        "min_words": near.min_words,
-        "quality": near.quality,
-    }
-
-
-def read_kept(root: Path, stage: str, kind: Literal["near", "exact"], made: dict[str, str | int | float]) -> Kept:
+def read_kept(root: Path, stage: str, kind: str, made: dict[str, str | int | float]) -> Kept:
     """The stage's records in the set at `root`; its only stage of that kind when the names differ.
 
     Raises ShardError when there are none, they are damaged or of another version, DigestError when they were made in

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+import msgspec
+
 from trivium.data.dedup.config import Dedup
 from trivium.data.dedup.signature import Spec, spec
 
@@ -15,6 +17,8 @@ class NearDedup(Dedup, kw_only=True, tag="near_dedup"):
     similarity of the two sets of n-grams, never by the sketch. `max_cluster` stops the build; a larger value is the
     override that a person gives. What `keep` leaves is about 2 kB a document.
     """
+
+    WORD = "near"
 
     ngram: int = 5
     bands: int = 16
@@ -48,3 +52,9 @@ class NearDedup(Dedup, kw_only=True, tag="near_dedup"):
     def spec(self) -> Spec:
         """How this stage signs texts."""
         return spec(self.engine, permutations=self.permutations, seed=self.seed, ngram=self.ngram)
+
+    @property
+    def made(self) -> dict[str, str | int | float]:
+        spec: dict[str, str | int | float] = msgspec.to_builtins(self.spec)
+        own = {"bands": self.bands, "rows": self.rows, "threshold": self.threshold, "min_words": self.min_words}
+        return {**spec, **own, **super().made}

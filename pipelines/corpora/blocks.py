@@ -76,7 +76,8 @@ def unpack(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 def source(pipeline: beam.Pipeline, parts: list[Range], label: str) -> beam.PCollection:
     """The ranges as a collection, spread over all workers."""
-    encoded = pipeline | f"{label}: ranges" >> beam.Create([msgspec.json.encode(part) for part in parts])
+    made = [msgspec.json.encode(part) for part in parts]
+    encoded = pipeline | f"{label}: ranges" >> beam.Create(made, reshuffle=False)
     return spread(encoded, label)
 
 

@@ -28,10 +28,13 @@ class ReadLines(beam.DoFn):
 
 
 class WriteLines(beam.DoFn):
-    """A bundle's lines → (folder, the file that holds them under a hidden name); `end` goes behind each of them."""
+    """A bundle's lines → (folder, the file that holds them under a hidden name); `end` goes behind each of them.
 
-    def __init__(self, folder: str, name: str, end: bytes = b"\n") -> None:
-        self._folder, self._name, self._end = folder, name, end
+    With `once`, bundles never run a second time, and the file has its name at the bundle's end.
+    """
+
+    def __init__(self, folder: str, name: str, end: bytes = b"\n", *, once: bool = False) -> None:
+        self._folder, self._name, self._end, self._once = folder, name, end, once
 
     def start_bundle(self) -> None:
         self._file: BinaryIO | None = None
@@ -47,6 +50,9 @@ class WriteLines(beam.DoFn):
     def finish_bundle(self) -> Iterator[WindowedValue]:
         if self._file is not None:
             self._file.close()
+            if self._once:
+                Commit().process((self._folder, [Path(self._file.name).name]))
+                return
             yield WindowedValue(
                 (self._folder, Path(self._file.name).name), GlobalWindow().max_timestamp(), [GlobalWindow()]
             )
@@ -65,15 +71,14 @@ class Commit(beam.DoFn):
 
 def lines(pipeline: beam.Pipeline, paths: Iterable[Path], label: str) -> beam.PCollection:
     """The lines of many files, spread over all workers."""
-    names = pipeline | f"{label}: names" >> beam.Create([str(path) for path in paths])
+    names = pipeline | f"{label}: names" >> beam.Create([str(path) for path in paths], reshuffle=False)
     return spread(spread(names, f"{label}: spread names") | f"{label}: lines" >> beam.ParDo(ReadLines()), label)
 
 
 def spread(collection: beam.PCollection, label: str) -> beam.PCollection:
     """A reshuffle, so that all workers share what few made; nothing when this process is the only worker."""
     pipeline = collection.pipeline
-    direct = pipeline.options.view_as(DirectOptions)
-    if isinstance(pipeline.runner, FnApiRunner) and direct.direct_num_workers == 1:
+    if isinstance(pipeline.runner, FnApiRunner) and pipeline.options.view_as(DirectOptions).direct_num_workers == 1:
         return collection
     return collection | f"{label}: spread" >> beam.Reshuffle()
 
@@ -81,11 +86,10 @@ def spread(collection: beam.PCollection, label: str) -> beam.PCollection:
 def write(collection: beam.PCollection, folder: Path, name: str, *, end: bytes = b"\n") -> None:
     """Writes byte strings as lines of `folder/name-*`, none for no lines; a retry never writes a line twice.
 
-    With an empty `end` the files hold the bytes as they are, for records of one size.
+    With an empty `end` the files hold the bytes as they are, for records of one size. The embedded runner repeats no
+    bundle, so its files need no shuffle to be told from those of a bundle that failed.
     """
-    _ = (
-        collection
-        | f"write {name}" >> beam.ParDo(WriteLines(os.fspath(folder), name, end))
-        | f"gather {name}" >> beam.GroupByKey()
-        | f"commit {name}" >> beam.ParDo(Commit())
-    )
+    once = isinstance(collection.pipeline.runner, FnApiRunner)
+    written = collection | f"write {name}" >> beam.ParDo(WriteLines(os.fspath(folder), name, end, once=once))
+    if not once:
+        _ = written | f"gather {name}" >> beam.GroupByKey() | f"commit {name}" >> beam.ParDo(Commit())

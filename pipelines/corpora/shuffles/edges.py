@@ -53,23 +53,6 @@ def decode_verified(line: bytes) -> Iterator[tuple[str, Verified]]:
     yield smaller, Verified(larger, similarity, band)
 
 
-def first_of(pairs: tuple[bytes, Any]) -> bytes:
-    return pairs[0]
-
-
-def as_key(value: bytes) -> tuple[bytes, None]:
-    return value, None
-
-
-def distinct(collection: beam.PCollection, label: str) -> beam.PCollection:
-    return (
-        collection
-        | f"{label}: key" >> beam.Map(as_key)
-        | f"{label}: group" >> beam.GroupByKey()
-        | f"{label}: one" >> beam.Map(first_of)
-    )
-
-
 def components(work: Work, name: str, edges: list[Path]) -> list[Path]:
     """Files of star edges, each node joined to the smallest id of its component; `edges` are files of pairs."""
     mark = _mark(edges)
@@ -94,7 +77,7 @@ def _mark(paths: list[Path]) -> tuple[int, int]:
         with path.open("rb") as file:
             for line in file:
                 count += 1
-                total += int.from_bytes(hashlib.blake2b(line.rstrip(b"\n"), digest_size=16).digest(), "big")
+                total += int.from_bytes(hashlib.blake2b(line[: 2 * ID], digest_size=16).digest(), "big")
     return count, total
 
 
@@ -106,37 +89,39 @@ class BothWays(beam.DoFn):
 
 
 class LargeStar(beam.DoFn):
-    def process(self, group: tuple[str, Any]) -> Iterator[bytes]:
-        for edge in large_star(group[0], group[1]):
-            yield encode_edge(edge)
+    def process(self, group: tuple[str, Any]) -> Iterator[Edge]:
+        yield from large_star(group[0], group[1])  # the larger end first: it is the next key
 
 
 class SmallStar(beam.DoFn):
-    def process(self, group: tuple[str, Any]) -> Iterator[bytes]:
+    def process(self, group: tuple[str, Any]) -> Iterator[tuple[bytes, None]]:
         for edge in small_star(group[0], group[1]):
-            yield encode_edge(edge)
+            yield encode_edge(edge), None
+
+
+class KeyOnly(beam.DoFn):
+    def process(self, group: tuple[bytes, Any]) -> Iterator[bytes]:
+        yield group[0]
 
 
 class StarGraph:
-    """One round: `edges` → large-star → small-star → `edges` of the next folder."""
+    """One round: `edges` → large-star → small-star → `edges` of the next folder, each once."""
 
     def __init__(self, edges: list[Path], folder: Path) -> None:
         self._edges, self._folder = edges, folder
 
     def __call__(self, pipeline: beam.Pipeline) -> None:
-        large = (
+        stars = (
             lines(pipeline, self._edges, "edges")
             | "both ways" >> beam.ParDo(BothWays())
             | "neighbours" >> beam.GroupByKey()
             | "large star" >> beam.ParDo(LargeStar())
-        )
-        small = (
-            distinct(large, "large distinct")
-            | "larger first" >> beam.Map(decode_edge)
             | "smaller neighbours" >> beam.GroupByKey()
             | "small star" >> beam.ParDo(SmallStar())
+            | "same edges" >> beam.GroupByKey()
+            | "each once" >> beam.ParDo(KeyOnly())
         )
-        write(distinct(small, "small distinct"), self._folder, "edges")
+        write(stars, self._folder, "edges")
 
 
 class StarsOfEarlier(beam.DoFn):

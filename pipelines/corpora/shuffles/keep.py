@@ -19,7 +19,6 @@ from trivium.data.dedup.kept import (
     Kept,
     Tombstone,
     ids_type,
-    near_made,
     read_kept,
     read_tombstones,
 )
@@ -51,9 +50,7 @@ class Earlier:
     def __init__(self, work: Work, stage: str, dedup: Dedup) -> None:
         self.names = dedup.against
         self.roots = [(work.base / path).absolute() for path in dedup.against]
-        kind, made = ("near", near_made(dedup)) if isinstance(dedup, NearDedup) else ("exact", exact_made(dedup))
-        self.kept = [read_kept(root, stage, kind, made) for root in self.roots]  # type: ignore[arg-type]
-        self._check_same()
+        self.kept = [read_kept(root, stage, dedup.WORD, dedup.made) for root in self.roots]
 
     def files(self, ending: str) -> list[tuple[int, Path]]:
         """(number of the build from 1, file) of all files of one kind, in order."""
@@ -69,19 +66,6 @@ class Earlier:
         laid = [tombstone for root in self.roots for tombstone in read_tombstones(root)]
         gone = {tombstone.source_id for tombstone in laid}
         return [frozenset(gone)] * len(self.roots)
-
-    def _check_same(self) -> None:
-        seen: dict[Path, str] = {}
-        for name, root in zip(self.names, self.roots, strict=True):
-            there = root.resolve()
-            if there in seen:
-                raise ValueError(f"against names one set twice: {seen[there]} and {name}")
-            seen[there] = name
-
-
-def exact_made(exact: Dedup) -> dict[str, str | int | float]:
-    """What exact-dedup stages of two builds must share."""
-    return {"quality": exact.quality}
 
 
 class SetFile:
@@ -216,7 +200,7 @@ def keep_near(work: Work, name: str, near: NearDedup, sets: Sets, rows: list[Pat
         )
         graph = KeepGraph(name, near.permutations, sets, inputs, folder, part)
         work.run(f"{name}: keep", graph, folder, total=work.size)
-    leave(work, Kept(stage=name, kind="near", made=near_made(near), files=_files(folder)), folder)
+    leave(work, Kept(stage=name, kind=near.WORD, made=near.made, files=_files(folder)), folder)
 
 
 class IdBlocks(beam.DoFn):
@@ -277,7 +261,7 @@ def keep_exact(work: Work, name: str, exact: ExactDedup) -> None:
         folder,
         total=work.size,
     )
-    leave(work, Kept(stage=name, kind="exact", made=exact_made(exact), files=_files(folder)), folder)
+    leave(work, Kept(stage=name, kind=exact.WORD, made=exact.made, files=_files(folder)), folder)
 
 
 def leave(work: Work, kept: Kept, folder: Path) -> None:
