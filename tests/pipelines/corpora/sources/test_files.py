@@ -161,12 +161,12 @@ def test_bombs_are_refused_in_bounded_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "FLOOR", 1 << 20)
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(4):
-            archive.writestr(f"{number}.py", b"\n" * (1 << 23))
-    tar(tmp_path / "b.tar.gz", lambda archive: add(archive, "zeros.py", b"\n" * (1 << 25)), "w:gz")
+            archive.writestr(f"{number}.py", b"\n" * (1 << 21))
+    tar(tmp_path / "b.tar.gz", lambda archive: add(archive, "zeros.py", b"\n" * (1 << 23)), "w:gz")
     longest = tarfile.TarInfo("x.py")
-    longest.type, longest.size = tarfile.GNUTYPE_LONGNAME, 1 << 25
-    (tmp_path / "c.tgz").write_bytes(gzip.compress(longest.tobuf() + b"n" * (1 << 25)))
-    (tmp_path / "d.txt.gz").write_bytes(gzip.compress(b"\n" * (1 << 25)))
+    longest.type, longest.size = tarfile.GNUTYPE_LONGNAME, 1 << 23
+    (tmp_path / "c.tgz").write_bytes(gzip.compress(longest.tobuf() + b"n" * (1 << 23)))
+    (tmp_path / "d.txt.gz").write_bytes(gzip.compress(b"\n" * (1 << 23)))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = reasons(tree(tmp_path, suffixes=(".py",)))
     assert found["a.zip"] == "bomb"
