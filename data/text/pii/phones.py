@@ -10,7 +10,8 @@ _CALLED = re.compile(
     r"(?:call|dial|sms|text|voice|reach|contact|hotline|number|toll[ -]?free)\b[\W_]{1,6}(?:\w+\W{1,3})?\Z", re.I
 )
 _NAMED = re.compile(
-    r"\b(?:tele?|tel[ée]fono?|telephone|phone|fax|mobile|cell|cellphone|handy|whatsapp|t|f|m)\.?\s?(?:no\.?)?\s?[:=(]\W{0,4}\Z",
+    r"(?:\b(?:tele?|tel[ée]fono?|telephone|phone|fax|mobile|cell|cellphone|handy|whatsapp)\.?\s?(?:no\.?)?\s?[:=(]"
+    r"|(?<![\w&?])[tfmp]\s?[:.])\W{0,4}\Z",
     re.I,
 )
 _SEPARATED = re.compile(r"\d[^\d]+\d")

@@ -83,6 +83,8 @@ def test_what_stands_before_a_number_decides():
         ("see 62.17.43.53 there", 0),
         ("http://62.17.43.53/", 1),
         ("nameserver 212.27.32.176", 1),
+        ("P: 353-1-700-5273", 1),
+        ("http://a.org/?s=1&m=6220923794", 0),
     ):
         assert len(find(text)) == count, text
     assert not find("Call 030 901820 now")
@@ -162,8 +164,8 @@ def test_real_mails_that_were_labelled_by_hand():
             if label["pii"]:
                 counts[label["kind"], "found" if label["kind"] in hits else "missed"] += 1
             else:
-                counts[label["kind"], "false"] += bool(hits)
-    for kind, precision, recall in (("email", 0.97, 0.97), ("ip", 0.97, 0.97), ("phone", 0.95, 0.8)):
+                counts.update((str(kind), "false") for kind in set(hits))
+    for kind, precision, recall in (("email", 0.95, 0.98), ("ip", 0.98, 0.98), ("phone", 0.97, 0.85)):
         found, missed, false = (counts[kind, name] for name in ("found", "missed", "false"))
         assert found / (found + false) >= precision, counts
         assert found / (found + missed) >= recall, counts
