@@ -3,6 +3,7 @@
 T tokens of the step, H heads, E experts.
 """
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from trivium.model.optim import PerHeadMuon, clip_grad_norm, qk_clip
 from trivium.pipelines.train.balance import load_facts
 from trivium.pipelines.train.config import Loss
 from trivium.pipelines.train.prepare import Prepared
+
+SHOWN = 8  # names of gradients that are not finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ def train_step(
     _check(objective, "loss", step, prepared)
     losses.objective.backward()
     norms = clip_grad_norm(model.named_parameters(), prepared.run.grad_clip)
-    _check(norms["total"], "gradient norm", step, prepared)
+    _check(norms["total"], "gradient norm", step, prepared, model)
     middle = time.perf_counter()
     optimizer.set_lr(lr)
     optimizer.step()
@@ -86,13 +89,24 @@ def train_step(
     }
 
 
-def _check(value: float, what: str, step: int, prepared: Prepared) -> None:
-    if value != value or value in (float("inf"), float("-inf")):
-        raise TrainError(
-            f"the {what} is {value} at step {step}; nothing was updated and the checkpoints are as they were. A run "
-            f"that goes on from them will meet it again: lower lr.peak in the schedule (now "
-            f"{prepared.schedule.lr.peak:g}) or grad_clip (now {prepared.run.grad_clip:g}), and give another --out"
-        )
+def _check(value: float, what: str, step: int, prepared: Prepared, model: JointModel | None = None) -> None:
+    if math.isfinite(value):
+        return
+    raise TrainError(
+        f"the {what} is {value} at step {step}{_blame(model)}; nothing was updated and the checkpoints are as they "
+        f"were. A run that goes on from them will meet it again: lower lr.peak in the schedule (now "
+        f"{prepared.schedule.lr.peak:g}) or grad_clip (now {prepared.run.grad_clip:g}), and give another --out"
+    )
+
+
+def _blame(model: JointModel | None) -> str:
+    """Which gradients are not finite, from the last layer back: what is wrong in one spreads to those before it."""
+    if model is None:
+        return ""
+    given = [(name, p.grad) for name, p in model.named_parameters() if p.grad is not None]
+    bad = [name for name, gradient in given if not bool(gradient.isfinite().all())]
+    shown = ", ".join(reversed(bad[-SHOWN:]))
+    return f" ({len(bad):,} of {len(given):,} gradients are not finite, from the last layer back: {shown})"
 
 
 def count_tokens(batch: Batch) -> dict[str, int]:
