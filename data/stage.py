@@ -169,6 +169,13 @@ class ShuffleConfig(StageConfig, kw_only=True):
         raise TypeError(f"{self.__struct_config__.tag} is a shuffle; the build driver runs it")
 
 
+def size_of(item: Item) -> int:
+    """Bytes of an item's text and media."""
+    if not isinstance(item, Draft):
+        return len(item.body)
+    return len(item.document.text.encode("utf-8", "surrogatepass")) + sum(map(len, item.media.values()))
+
+
 def refuse(item: Item, stage: str, reason: str, detail: str = "", *, excerpt: str = "", error: bool = False) -> Drop:
     """A drop of `item`; `excerpt` defaults to the beginning of its text or bytes."""
     if isinstance(item, Raw):

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 
 from trivium.data.config import digest
-from trivium.data.stage import Draft, Drop, Outcome, ShuffleConfig, Stage
+from trivium.data.stage import Draft, Drop, Outcome, ShuffleConfig, Stage, size_of
 from trivium.pipelines.corpora.driver import Extent, cut
 from trivium.pipelines.corpora.marks import Input, source_input
 from trivium.pipelines.corpora.output import BUILD, REPORT, Owner, refuse_foreign, refuse_inside
 from trivium.pipelines.corpora.places import Places, list_places
 from trivium.pipelines.corpora.recipe import Recipe
-from trivium.pipelines.corpora.report.meter import Clock, size_of
+from trivium.pipelines.corpora.report.meter import Clock
 from trivium.pipelines.corpora.sources import READ, Place, Source
 
 SAMPLE, EACH, ALL = 24, 8, 96  # places of a source that are looked into; items of one, and of one that stands alone

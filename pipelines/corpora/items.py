@@ -20,11 +20,11 @@ from apache_beam.metrics import Metrics
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from trivium.data.stage import RAW, Draft, Drop, Item, Outcome, Stage, StageConfig, refuse
+from trivium.data.stage import RAW, Draft, Drop, Item, Outcome, Stage, StageConfig, refuse, size_of
 from trivium.pipelines.beam import NAMESPACE
 from trivium.pipelines.corpora.linefiles import lines, spread, write
 from trivium.pipelines.corpora.part import ALL, Part
-from trivium.pipelines.corpora.report.meter import SPOOL, Clock, Meter, same_content, size_of
+from trivium.pipelines.corpora.report.meter import SPOOL, Clock, Meter, same_content
 from trivium.pipelines.corpora.sources import READ, Source
 from trivium.pipelines.corpora.spool import SpoolReader, SpoolWriter, decode_ref, encode_line
 

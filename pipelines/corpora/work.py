@@ -18,7 +18,7 @@ from trivium.pipelines.corpora.marks import Done, Marks, key_of, stage_input
 from trivium.pipelines.corpora.memory import Memory
 from trivium.pipelines.corpora.recipe import Recipe
 from trivium.pipelines.corpora.sources import READ
-from trivium.pipelines.corpora.spool import decode_ref, lines_of
+from trivium.pipelines.corpora.spool import content_of, decode_ref, lines_of
 
 SMALL = 50_000  # references that a shuffle handles faster in this process than in workers started for it
 
@@ -53,6 +53,7 @@ class Work:
         self.jobs: list[Path] = []
         self.state: Path | None = None  # folder of the current references
         self.size = 0
+        self.volumes: dict[str, int] = {}  # bytes of text and media behind the references that a stage settled
         self.left: dict[str, Path] = {}  # what the finished set holds beside shards and rejects, by name in it
         (folder / "tally").mkdir(exist_ok=True)
 
@@ -130,7 +131,11 @@ class Work:
         Beam's counters `<stage>/drop/<reason>` and `<name>/kept` must say what the files say, or it raises BuildError.
         """
         self.state = folder
-        self.size = sum(1 for _ in lines_of(folder, "refs"))
+        sizes = [0, 0]
+        for line in lines_of(folder, "refs"):
+            sizes[0] += 1
+            sizes[1] += content_of(line)
+        self.size, self.volumes[name] = sizes
         found = Counter((drop.stage, drop.reason) for drop in drops_of(folder))
         self.drops.update(found)
         counted = {key: self.counts[f"{key[0]}/drop/{key[1]}"] for key in found}

@@ -12,11 +12,12 @@ import msgspec
 from trivium.data.records import Document, finish
 from trivium.data.shards import ShardInfo, plan_shards, shard_name, write_shard
 from trivium.data.shards.storage import write_whole
+from trivium.data.stage import size_of
 from trivium.errors import BuildError
 from trivium.pipelines.corpora.items import READINGS, Counters, Tally
 from trivium.pipelines.corpora.linefiles import lines, write
 from trivium.pipelines.corpora.rejects import Rejects
-from trivium.pipelines.corpora.report.meter import WRITE, Clock, size_of
+from trivium.pipelines.corpora.report.meter import WRITE, Clock
 from trivium.pipelines.corpora.spool import SpoolReader, decode_ref, encode_line, lines_of
 
 WRITTEN = "write/records"

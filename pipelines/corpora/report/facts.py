@@ -18,7 +18,16 @@ from trivium.data.stage import Drop, StageConfig
 from trivium.pipelines.corpora.marks import Input
 from trivium.pipelines.corpora.recipe import Recipe
 from trivium.pipelines.corpora.report.histogram import Counts, bars, edge
-from trivium.pipelines.corpora.report.meter import MADE, WRITTEN, Amount, Cluster, Member, Reading, Refusals
+from trivium.pipelines.corpora.report.meter import (
+    MADE,
+    WRITTEN,
+    Amount,
+    Cluster,
+    Member,
+    Reading,
+    Refusals,
+    StageReading,
+)
 from trivium.pipelines.corpora.sources import READ
 
 FORMAT, VERSION = "trivium.report", 1
@@ -41,13 +50,14 @@ class Job(msgspec.Struct, kw_only=True):
 class Story:
     """What is known of a build at its end, or where it was told to stop.
 
-    `counts` are items in and kept by name (`<stage>/in` …), `drops` those refused by (stage, reason), `run` what holds
-    for this run alone.
+    `counts` are items in and kept by name (`<stage>/in` …), `drops` those refused by (stage, reason), `volumes`
+    bytes of text and media behind a stage that settled them, `run` what holds for this run alone.
     """
 
     recipe: Recipe
     counts: Mapping[str, int]
     drops: Mapping[tuple[str, str], int]
+    volumes: Mapping[str, int]
     reading: Reading
     inputs: Mapping[str, Input]
     jobs: tuple[Job, ...] = ()
@@ -103,12 +113,13 @@ def _harmless(value: Any) -> Any:
 
 def _stages(story: Story) -> list[dict[str, Any]]:
     kinds = {READ: READ, **{name: _kind(config) for name, config in _configs(story.recipe).items()}}
-    found = []
+    found: list[dict[str, Any]] = []
     for name, kind in kinds.items():
         came, kept = story.counts.get(f"{name}/in", 0), story.counts.get(f"{name}/kept", 0)
         if not came and story.until is not None:
             continue  # behind the stage where the build was told to stop
-        reading = story.reading.stages.get(name)
+        reading = story.reading.stages.get(name, StageReading())
+        before = found[-1]["bytes_out"] if found else 0
         counted = {reason: count for (stage, reason), count in story.drops.items() if stage == name}
         seen = story.reading.refusals.get(name, {})
         reasons = []
@@ -130,8 +141,8 @@ def _stages(story: Story) -> list[dict[str, Any]]:
                 "in": came,
                 "kept": kept,
                 "dropped": sum(counted.values()),
-                "bytes_in": reading.bytes_in if reading else None,
-                "bytes_out": reading.bytes_out if reading else None,
+                "bytes_in": reading.bytes_in or before,
+                "bytes_out": story.volumes.get(name, reading.bytes_out),
                 "reasons": reasons,
             }
         )

@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from trivium.data.records import Document
-from trivium.data.stage import Draft, Drop, Item
+from trivium.data.stage import Draft, Drop
 from trivium.pipelines.corpora.report.histogram import Counts, code
 
 LARGEST, MEMBERS = 10, 4  # clusters of one stage that are shown, and their members beside the survivor
@@ -273,13 +273,6 @@ class Clock:
 def same_content(before: Draft, after: Draft) -> bool:
     """Whether a stage left text and media as they were."""
     return before.document.segments is after.document.segments and before.media is after.media
-
-
-def size_of(item: Item) -> int:
-    """Bytes of an item's text and media."""
-    if not isinstance(item, Draft):
-        return len(item.body)
-    return len(item.document.text.encode("utf-8", "surrogatepass")) + sum(map(len, item.media.values()))
 
 
 def _count(counts: Counts, value: float) -> None:

@@ -56,6 +56,7 @@ def tell_story(work: Work, owner: Owner, extent: Extent, manifest: Manifest | No
             recipe=work.recipe,
             counts=work.counts,
             drops=work.drops,
+            volumes=work.volumes,
             reading=reading,
             inputs=owner.inputs,
             jobs=jobs,

@@ -19,10 +19,10 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from trivium.data.dedup.runs import RUN, RunWriter, Slice, Table, join_tables, merge, write_rows
 from trivium.data.dedup.units import Rows
-from trivium.data.stage import Draft, Drop
+from trivium.data.stage import Draft, Drop, size_of
 from trivium.pipelines.corpora.items import DROPS, READINGS, Counters, Tally, count_drop, write_sides
 from trivium.pipelines.corpora.linefiles import lines, write
-from trivium.pipelines.corpora.report.meter import Clock, size_of
+from trivium.pipelines.corpora.report.meter import Clock
 from trivium.pipelines.corpora.spool import Ref, SpoolReader, SpoolWriter, decode_ref, encode_line, lines_of
 from trivium.pipelines.corpora.work import Work
 
@@ -199,8 +199,8 @@ class Edit(beam.DoFn):
             yield beam.pvalue.TaggedOutput(DROPS, encode_line(outcome))
         else:
             self._counters.add(f"{self._stage}/kept")
-            size = ref.stored if outcome is None else size_of(outcome)
-            self._counters.meter.ran(self._stage, clock.stop(), came or ref.stored, size)
+            size = ref.content if outcome is None else size_of(outcome)
+            self._counters.meter.ran(self._stage, clock.stop(), came or ref.content, size)
             yield line if outcome is None else self._store(outcome, ref)
         self._tally.add(dropped=isinstance(outcome, Drop))
 

@@ -3,6 +3,7 @@
 import json
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import hypothesis.strategies as st
 import msgspec
@@ -64,6 +65,10 @@ def test_the_facts_are_those_of_the_manifest_and_the_rejects(built):
             assert sum(reason["sources"].values()) == len(alike)
             assert len(reason["examples"]) == min(EXAMPLES, len(alike))
             assert {e["address"] for e in reason["examples"]} <= {r.address for r in alike}
+    for before, after in pairwise(facts["stages"]):
+        assert after["bytes_in"] == before["bytes_out"] > 0
+    written = sum(row["bytes"] for row in facts["languages"])
+    assert facts["stages"][-1]["bytes_out"] == facts["totals"]["bytes"] == written
     assert facts["totals"]["records"] == manifest.records
     assert sum(row["records"] for row in facts["languages"]) == manifest.records
     assert {row["language"]: row["records"] for row in facts["languages"] if row["records"]} == manifest.languages
@@ -148,6 +153,7 @@ def hostile_story() -> Story:
         recipe=recipe,
         counts={"read/in": 9, "read/kept": 9, "extract_html/in": 9, "extract_html/kept": 1},
         drops={("extract_html", "crash"): 8},
+        volumes={"extract_html": 4},
         reading=total([line]),
         inputs={"pages": Input(files=1, bytes=2)},
         run={
