@@ -52,8 +52,12 @@ def slow_repetition(text: str) -> dict[str, float]:
     return scores
 
 
-@given(st.lists(st.sampled_from(("a", "bb", "ccc", "dddd")), min_size=1, max_size=60))
-def test_repetition_equals_the_slow_definition(words):
+WORDS = st.lists(st.sampled_from(("a", "bb", "ccc", "dddd")), min_size=1, max_size=12)
+
+
+@given(WORDS, st.integers(1, 6), WORDS, st.integers(0, 3))
+def test_repetition_equals_the_slow_definition(first, times, second, again):
+    words = first * times + second + first * again
     text = " ".join(words)
     found = measure(text)
     for name, value in slow_repetition(text).items():
