@@ -9,7 +9,7 @@ import msgspec
 from trivium.data.shards import ShardSet
 from trivium.errors import InputError
 
-Labelled = tuple[str, str]  # text, label
+Labelled = tuple[str, str, str]  # text, label, group (or nothing): texts of one group stay on one side of the split
 _SUFFIXES = (".txt", ".md", ".text")
 POSITIVE, NEGATIVE = "positive", "negative"
 
@@ -17,6 +17,7 @@ POSITIVE, NEGATIVE = "positive", "negative"
 class _Line(msgspec.Struct):
     text: str
     label: str | int | float | bool | None = None
+    group: str = ""  # a site, a book, an author
 
 
 def labelled(paths: Iterable[Path]) -> Iterator[Labelled]:
@@ -25,7 +26,7 @@ def labelled(paths: Iterable[Path]) -> Iterator[Labelled]:
         for number, line in _lines(path):
             if line.label is None:
                 raise InputError(f"{path}:{number}: no `label`; each line is {{'text': …, 'label': …}}")
-            yield line.text, _name(line.label)
+            yield line.text, _name(line.label), line.group
 
 
 def _name(label: str | int | float | bool) -> str:

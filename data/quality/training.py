@@ -1,7 +1,9 @@
 """Learning a model: logistic regression of scikit-learn over mean n-gram features, then calibration, then the table.
 
 Odd: which texts are learned from, tuned on (a tenth) and held out (a fifth) goes by a hash of each text, so that a text
-never changes sides when others come or go. A text that stands twice counts once; one with two labels is left out.
+never changes sides when others come or go. Texts with a `group` go by its hash together: only a model that is judged on
+sites that it never saw says what it will do on others. A text that stands twice counts once; one with two labels is
+left out.
 """
 
 import hashlib
@@ -120,19 +122,21 @@ def judge(model: Model, texts: Sequence[str], positive: Flags) -> HeldOut:
 def _sides(seeds: Iterable[Labelled], positive: str) -> tuple[_Seeds, tuple[_Side, _Side, _Side]]:
     """Distinct texts in three parts by their hash: to learn from, to tune on, held out."""
     counts: Counter[str] = Counter()
-    known: dict[bytes, tuple[str, set[str]]] = {}
-    for text, label in seeds:
+    known: dict[bytes, tuple[str, set[str], set[str]]] = {}
+    for text, label, group in seeds:
         if text.strip():
-            key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-            known.setdefault(key, (text, set()))[1].add(label)
-    plain = {key: (text, labels.pop()) for key, (text, labels) in known.items() if len(labels) == 1}
-    parts: tuple[list[Labelled], ...] = ([], [], [])
+            _, labels, groups = known.setdefault(_key(text), (text, set(), set()))
+            labels.add(label)
+            groups.add(group)
+    plain = {key: (text, *labels, min(groups)) for key, (text, labels, groups) in known.items() if len(labels) == 1}
+    parts: tuple[list[tuple[str, str]], ...] = ([], [], [])
     total = hashlib.sha256()
     for key in sorted(plain):
-        text, label = plain[key]
+        text, label, group = plain[key]
         counts[label] += 1
         total.update(key + label.encode())
-        parts[0 if key[0] % 10 < 7 else 1 if key[0] % 10 == 7 else 2].append((text, label))
+        place = (_key(group) if group else key)[0] % 10
+        parts[0 if place < 7 else 1 if place == 7 else 2].append((text, label))
     if positive not in counts:
         raise InputError(f"no text is labelled {positive!r}; labels are: {', '.join(sorted(counts)) or 'none'}")
     sides = tuple(
@@ -147,6 +151,10 @@ def _sides(seeds: Iterable[Labelled], positive: str) -> tuple[_Seeds, tuple[_Sid
                 f"part of the split holds {least} of one kind; give at least 100 of each"
             )
     return _Seeds(counts, len(known) - len(plain), total.hexdigest()[:16]), (sides[0], sides[1], sides[2])
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def _matrix(texts: Sequence[str], spec: FeatureSpec) -> Any:

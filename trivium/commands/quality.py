@@ -20,7 +20,10 @@ def train(
         Path, typer.Option("--out", metavar="FILE", help="Where the model goes, half a megabyte or less.")
     ],
     labelled: Annotated[
-        list[Path] | None, typer.Argument(metavar="[LABELLED…]", help="JSONL files: `text` and `label` on each line.")
+        list[Path] | None,
+        typer.Argument(
+            metavar="[LABELLED…]", help="JSONL files: `text`, `label`, perhaps `group` (a site) on each line."
+        ),
     ] = None,
     good: Annotated[
         list[Path] | None,
@@ -49,9 +52,9 @@ def train(
     if not (labelled or (good and bad)):
         raise UsageError("nothing to learn from; give LABELLED files, or --positive and --negative paths")
     seeds = list(read(labelled or []))
-    seeds += [(text, label) for path in good or [] for text in texts(path)]
+    seeds += [(text, label, "") for path in good or [] for text in texts(path)]
     other = NEGATIVE if label != NEGATIVE else f"not {label}"
-    seeds += [(text, other) for path in bad or [] for text in texts(path)]
+    seeds += [(text, other, "") for path in bad or [] for text in texts(path)]
     note(f"learning from {counted(len(seeds), 'text')} …")
     model = learn(seeds, label, target, FeatureSpec(bits=bits, ngrams=ngrams))
     if as_json:

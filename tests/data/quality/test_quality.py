@@ -18,7 +18,7 @@ from trivium.data.quality.features import FeatureSpec, features, tokens
 from trivium.data.quality.labelled import labelled
 from trivium.data.quality.model import VERSION, read_model
 from trivium.data.quality.stage import Quality
-from trivium.data.quality.training import train
+from trivium.data.quality.training import _sides, train
 from trivium.data.records import Document, Text
 from trivium.data.stage import Draft, Drop, Raw
 from trivium.errors import ConfigError, InputError
@@ -27,21 +27,21 @@ PROSE = re.findall(r"\w+", "the river ran slowly past old mills while people tal
 LISTS = re.findall(r"\w+", "index next previous module function class returns parameter see also table contents page")
 
 
-def seeds(count: int = 240) -> list[tuple[str, str]]:
+def seeds(count: int = 240) -> list[tuple[str, str, str]]:
     """Texts of two kinds that share words; each twice as likely to take its own."""
     dice = random.Random(5)
     found = []
     for number in range(count):
         own, other = (PROSE, LISTS) if number % 2 else (LISTS, PROSE)
         words = [dice.choice(own if dice.random() < 0.7 else other) for _ in range(60)]
-        found.append((" ".join(words) + f" {number}.", "good" if number % 2 else "bad"))
+        found.append((" ".join(words) + f" {number}.", "good" if number % 2 else "bad", ""))
     return found
 
 
 @pytest.fixture(scope="module")
 def model_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("quality") / "small.tq"
-    train([*seeds(), ("twice", "good"), ("twice", "bad")], "good", path, FeatureSpec(bits=12))
+    train([*seeds(), ("twice", "good", ""), ("twice", "bad", "")], "good", path, FeatureSpec(bits=12))
     return path
 
 
@@ -92,10 +92,18 @@ def test_it_learns_what_tells_the_kinds_apart(model_file):
     assert model.score("") == model.score(" \n") == 0.0
 
 
+def test_a_group_is_on_one_side():
+    grouped = [(text, label, f"site {number % 30}") for number, (text, label, _) in enumerate(seeds(600))]
+    _, sides = _sides(grouped, "good")
+    where = [{group for text, _, group in grouped if text in set(side.texts)} for side in sides]
+    assert sum(map(len, where)) == 30
+    assert sum(len(side.texts) for side in sides) == 600
+
+
 def test_probabilities_mean_what_they_say(model_file):
     """Of texts with a score near p, a share near p is good: the calibration, on new texts of the same two kinds."""
     model = read_model(model_file)
-    fresh = [(text.replace(" 1", " 7"), label) for text, label in seeds(700)[240:]]
+    fresh = [(text.replace(" 1", " 7"), label) for text, label, _ in seeds(700)[240:]]
     scores = np.array([model.score(text) for text, _ in fresh])
     truth = np.array([label == "good" for _, label in fresh])
     assert abs(scores.mean() - truth.mean()) < 0.05
@@ -103,7 +111,7 @@ def test_probabilities_mean_what_they_say(model_file):
 
 
 def test_the_same_seeds_give_the_same_file_in_any_order(model_file, tmp_path):
-    shuffled = [*seeds(), ("twice", "good"), ("twice", "bad")][::-1]
+    shuffled = [*seeds(), ("twice", "good", ""), ("twice", "bad", "")][::-1]
     train([*shuffled, *shuffled[:5]], "good", tmp_path / "b.tq", FeatureSpec(bits=12))
     assert (tmp_path / "b.tq").read_bytes() == model_file.read_bytes()
 
@@ -158,7 +166,7 @@ def test_the_stage_writes_scores_and_decides_by_the_recipe(model_file, tmp_path)
 
 
 def test_the_command_line(model_file, tmp_path):
-    lines = [json.dumps({"text": text, "label": label}) for text, label in seeds()]
+    lines = [json.dumps({"text": text, "label": label}) for text, label, _ in seeds()]
     (tmp_path / "seeds.jsonl").write_text("\n".join(lines))
     runner = CliRunner()
     told = runner.invoke(
