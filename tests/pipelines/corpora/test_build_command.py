@@ -115,22 +115,40 @@ def test_a_full_disk_is_one_message_and_nothing_half_written(recipe_file, built,
         assert sums(disk / "out") == sums(built)
 
 
+def workers_of(process: int) -> list[int]:
+    """The Beam worker processes that a build has started."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parent = int(entry.read_text().rpartition(")")[2].split()[1])
+            if parent == process and b"trivium.pipelines.worker" in (entry.parent / "cmdline").read_bytes():
+                found.append(int(entry.parent.name))
+    return found
+
+
 @pytest.mark.slow
-def test_a_killed_build_leaves_no_half_shard_and_can_be_run_again(recipe_file, built, tmp_path):
-    out = tmp_path / "out"
-    temporary = tmp_path / "tmp"
+def test_a_build_whose_driver_or_worker_is_killed_leaves_no_half_shard_and_can_be_run_again(
+    recipe_file, built, tmp_path
+):
+    out, temporary = tmp_path / "out", tmp_path / "tmp"
     temporary.mkdir()
     environment = {**os.environ, "TMPDIR": str(temporary)}
-    process = subprocess.Popen(command(recipe_file, "--out", out, *TWO), stderr=subprocess.DEVNULL, env=environment)
-    deadline = time.monotonic() + 200
-    while not any(path.stat().st_size for path in out.glob(".build/*/spool/*.spool")):
-        assert process.poll() is None, "the build ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert [path.name for path in out.iterdir()] == [".build"]
-    assert list(temporary.iterdir()) == []
+    for whom in ("driver", "worker"):
+        shutil.rmtree(out, ignore_errors=True)
+        process = subprocess.Popen(
+            command(recipe_file, "--out", out, *TWO), stderr=subprocess.PIPE, text=True, env=environment
+        )
+        deadline = time.monotonic() + 200
+        while not any(path.stat().st_size for path in out.glob(".build/*/spool/*.spool")):
+            assert process.poll() is None, "the build ended before it could be killed"
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        os.kill(process.pid if whom == "driver" else workers_of(process.pid)[0], signal.SIGKILL)
+        _, told = process.communicate(timeout=200)
+        assert process.returncode == (-signal.SIGKILL if whom == "driver" else 1)
+        assert whom == "driver" or "a Beam worker process died (signal SIGKILL)" in " ".join(told.split())
+        assert [path.name for path in out.iterdir()] == [".build"]
+        assert list(temporary.iterdir()) == []
     run = trivium_build(recipe_file, "--out", out, env=environment)
     assert list(temporary.iterdir()) == []
     assert run.returncode == 0, run.stderr
