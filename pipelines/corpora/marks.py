@@ -16,11 +16,11 @@ import msgspec
 
 import trivium
 from trivium.data.config import Strict
-from trivium.data.shards import names
+from trivium.data.shards import names, read_manifest
 from trivium.data.shards.address import Address, place
 from trivium.data.shards.storage import write_whole
 from trivium.data.stage import StageConfig
-from trivium.errors import StorageError
+from trivium.errors import ShardError, StorageError
 from trivium.pipelines.corpora.sources import Place, Source
 
 FOLDER = "done"
@@ -211,7 +211,7 @@ def _fingerprint(paths: Iterable[str]) -> Input:
             continue  # a folder: its files are places
         digest.update(msgspec.json.encode((path, size, changed)))
         files += 1
-        total += max(size, 0)
+        total += _set_bytes(where) if isinstance(where, Path) and where.is_dir() else max(size, 0)
     return Input(files=files, bytes=total, digest=digest.hexdigest()[:16])
 
 
@@ -222,6 +222,14 @@ def _local(path: Path) -> tuple[int | None, int]:
     except OSError:
         return (None, 0) if path.is_dir() else (-1, 0)
     return found.st_size, found.st_mtime_ns
+
+
+def _set_bytes(folder: Path) -> int:
+    """Of a shard set's tars, as its manifest says; 0 when it can't be read, which the source will tell."""
+    try:
+        return sum(info.bytes for info in read_manifest(folder)[0].shards)
+    except ShardError:
+        return 0
 
 
 def _listed_size(where: Address, listed: dict[str, dict[str, int]]) -> int:
