@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trivium.data.records import Document, Text
@@ -35,6 +35,13 @@ CLASSES = "aZ. \n\xa0·—…’\x85\x92¦¤¨ƒˆ˜†\ufffdªº¶§¢£€¡«
 
 
 @given(st.text(alphabet=CLASSES, max_size=12))
+@example("β€™ Ά")
+@example("xαÀy")
+@example("aβ¦c")
+@example("В°В")
+@example("вЂ")
+@example("a Â b")
+@example("œ ")
 def test_the_quick_search_misses_nothing_that_ftfy_calls_bad(text):
     from ftfy.badness import badness
 
