@@ -1,0 +1,119 @@
+"""Trains until a gradient is not finite, then finds out which operator made it so.
+
+    python bench/nan_hunt.py RUN.yaml --out FOLDER [--set KEY=VALUE …] [--replays 10]
+
+A run as of `trivium train`. When a step's loss or gradient is not finite, its weights are still those that the step
+began with, so the same batch is trained again and again: as it was (does it come back?), with one operator after
+another on its PyTorch path, and with all of them there. A line each says in how many replays the gradient was not
+finite, and which parameters, from the last layer back. The batch is kept as FOLDER/not-finite.safetensors. Exit code 1
+when something was found, 0 when the run ended well.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from trivium.console import note
+from trivium.errors import TrainError
+from trivium.kernels import dispatch
+from trivium.model.batch import Batch
+from trivium.pipelines.train import loop
+from trivium.pipelines.train.runner import train
+from trivium.pipelines.train.step import weigh
+
+OPERATORS = (
+    "kda", "kda_segment", "mla", "attnres", "attnres_normed", "experts", "situ_glu", "route's gradient",
+    "cross_entropy", "short_conv", "gated_norm", "rms_norm",
+)  # fmt: skip
+
+
+@contextmanager
+def without(operators: frozenset[str]) -> Iterator[None]:
+    """Inside, these operators take their PyTorch path."""
+    original = dispatch.use_triton
+
+    def chosen(operator: str, x: torch.Tensor, **options: Any) -> bool:
+        return operator not in operators and original(operator, x, **options)
+
+    holders = [module for module in list(sys.modules.values()) if getattr(module, "use_triton", None) is original]
+    for module in holders:
+        module.use_triton = chosen  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        for module in holders:
+            module.use_triton = original  # type: ignore[attr-defined]
+
+
+def broken(model: nn.Module) -> list[str]:
+    """Parameters whose gradient is not finite, from the last layer back."""
+    named = [(name, p.grad) for name, p in model.named_parameters() if p.grad is not None]
+    return [name for name, gradient in reversed(named) if not bool(gradient.isfinite().all())]
+
+
+def replays(again: Callable[[], None], model: nn.Module, times: int) -> Iterator[tuple[str, int, list[str]]]:
+    """(what was switched off, replays that broke, the parameters of the last one that did)."""
+    cases = [("nothing", frozenset[str]()), *((name, frozenset([name])) for name in OPERATORS)]
+    for label, off in [*cases, ("all of them", frozenset(OPERATORS))]:
+        count, names = 0, []
+        with without(off):
+            for _ in range(times):
+                model.zero_grad(set_to_none=True)
+                again()
+                if found := broken(model):
+                    count, names = count + 1, found
+        yield label, count, names
+
+
+def hunting(step: Callable[..., dict[str, Any]], times: int, out: Path) -> Callable[..., dict[str, Any]]:
+    """The trainer's step, which looks closer where it raises."""
+
+    def look(model: nn.Module, optimizer: Any, prepared: Any, batch: Batch, **options: Any) -> dict[str, Any]:
+        try:
+            return step(model, optimizer, prepared, batch, **options)
+        except TrainError as error:
+            note(f"{error}\nfirst time: {', '.join(broken(model)[:12]) or 'no gradient: the loss itself'}")
+            keep(batch, out)
+
+            def again() -> None:
+                with prepared.autocast():
+                    losses = weigh(model(batch), batch, prepared.run.loss)
+                losses.objective.backward()
+
+            for label, count, names in replays(again, model, times):
+                note(f"without {label}: {count} of {times} replays not finite {', '.join(names[:6])}")
+            raise
+
+    return look
+
+
+def keep(batch: Batch, out: Path) -> None:
+    from safetensors.torch import save_file
+
+    tensors = {name: value for name in batch.__slots__ if isinstance(value := getattr(batch, name), torch.Tensor)}
+    save_file({name: value.contiguous().cpu() for name, value in tensors.items()}, out / "not-finite.safetensors")
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, metavar="RUN.yaml")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--replays", type=int, default=10)
+    options = parser.parse_args(arguments)
+    loop.train_step = hunting(loop.train_step, options.replays, options.out)  # type: ignore[assignment]
+    try:
+        train(options.run, options.out, options.set)
+    except TrainError:
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
