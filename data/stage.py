@@ -109,6 +109,7 @@ class Content(enum.StrEnum):
     LATEX = "LaTeX files"
     PDF = "PDF files"
     CODE = "source files"
+    ROFF = "manual pages"
     TEXT = "text documents"
     SVG_CODE = "documents of SVG code"
     SVG_PAIRS = "documents of a picture and its code"
@@ -116,7 +117,9 @@ class Content(enum.StrEnum):
     RECORDS = "records of a shard set"  # whatever they hold
 
 
-RAW = frozenset({Content.HTML, Content.SVG, Content.PLAIN, Content.MARKDOWN, Content.LATEX, Content.PDF, Content.CODE})
+RAW = frozenset(
+    {Content.HTML, Content.SVG, Content.PLAIN, Content.MARKDOWN, Content.LATEX, Content.PDF, Content.CODE, Content.ROFF}
+)
 DOCUMENTS = frozenset(Content) - RAW
 
 

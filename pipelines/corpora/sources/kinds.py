@@ -6,7 +6,9 @@ from trivium.pipelines.corpora.sources.jsonl import Jsonl
 from trivium.pipelines.corpora.sources.latex import LatexFolder
 from trivium.pipelines.corpora.sources.parquet import Parquet
 from trivium.pipelines.corpora.sources.pdf import PdfFolder
-from trivium.pipelines.corpora.sources.text import MarkdownFolder, TextFolder
+from trivium.pipelines.corpora.sources.text import ManFolder, MarkdownFolder, TextFolder
 from trivium.pipelines.corpora.sources.tree import SourceTree
 
-FileSource = HtmlFolder | Arc | TextFolder | MarkdownFolder | LatexFolder | PdfFolder | SourceTree | Jsonl | Parquet
+FileSource = (
+    HtmlFolder | Arc | TextFolder | MarkdownFolder | ManFolder | LatexFolder | PdfFolder | SourceTree | Jsonl | Parquet
+)

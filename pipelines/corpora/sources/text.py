@@ -26,6 +26,15 @@ class MarkdownFolder(Packed, kw_only=True, tag="markdown_folder"):
     mime: str = "text/markdown"
 
 
+class ManFolder(Packed, kw_only=True, tag="man_folder"):
+    """Manual pages below a folder, as distributions lay them: `man1/ls.1.gz`."""
+
+    GIVES = Content.ROFF
+
+    suffixes: tuple[str, ...] = tuple(f".{section}{end}" for section in "12345678" for end in ("", ".gz"))
+    mime: str = "text/troff"
+
+
 class TextFolder(Packed, kw_only=True, tag="text_folder"):
     """Text files below a folder or in archives, each a record of its own.
 
