@@ -32,6 +32,7 @@ from trivium.data.text.extract import ExtractHtml
 from trivium.data.text.heuristics import Heuristics
 from trivium.data.text.language import Language
 from trivium.data.text.latex.stage import ExtractLatex
+from trivium.data.text.man import ExtractMan
 from trivium.data.text.markdown import ExtractMarkdown
 from trivium.data.text.pdf.stage import ExtractPdf
 from trivium.data.text.pii.mask import Pii
@@ -48,7 +49,7 @@ from trivium.pipelines.corpora.svg import SvgDrawings, SvgFolder
 from trivium.pipelines.corpora.warc import Warc
 
 SourceConfig = FileSource | Warc | SvgFolder | SvgDrawings | Shards | LongContext
-FileStage = ExtractText.Config | ExtractMarkdown.Config | ExtractLatex.Config | ExtractPdf.Config
+FileStage = ExtractText.Config | ExtractMarkdown.Config | ExtractMan.Config | ExtractLatex.Config | ExtractPdf.Config
 TextStage = ExtractHtml.Config | Language.Config | Heuristics.Config
 FilterStage = Urls.Config | Unicode.Config | C4Lines.Config | BadWords.Config | Pii.Config | Quality.Config
 CodeStage = CodeLanguage.Config | CodeLicense.Config | CodeFilter.Config
