@@ -7,24 +7,24 @@ name a file; a missed one costs an edge of the order.
 import re
 from collections.abc import Callable, Iterator
 
+# Characters looked at; with the bounds in the expressions no file takes more than a second or two.
+WINDOW = 1 << 18
 MAX_IMPORTS = 2000  # of one file; more are a list, not code
 
 # Triple-quoted strings hold examples of imports; then statements at the start of a line, or behind try: and if …:.
 _QUOTES = re.compile(r"\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''")
 _PYTHON = re.compile(
     r"^[ \t]*(?:(?:try|else|finally|if [^:\n]*):[ \t]+)?(?:from[ \t]+([.\w]+)[ \t]+c?import\b[ \t]*"
-    r"(\([^)]*\)|(?:[^#\n;\\]|\\\n)+)|c?import[ \t]+((?:[\w., \t]|\\\n)+))",
+    r"(\([^)]{0,4000}\)|(?:[^#\n;\\]|\\\n)+)|c?import[ \t]+((?:[\w., \t]|\\\n)+))",
     re.MULTILINE,
 )
 _COMMENT = re.compile(r"#[^\n]*")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*(?:include|import)[ \t]*([<\"])([^>\"\n]+)[>\"]", re.MULTILINE)
 _SCRIPT = re.compile(
-    r"(?:^[ \t]*(?:import|export)\b[^'\"`;]*?\bfrom[ \t\n]*|^[ \t]*import[ \t]*|\brequire\([ \t\n]*|\bimport\([ \t\n]*)"
-    r"['\"](\.[^'\"\n]*)['\"]",
-    re.MULTILINE,
+    r"(?:\bfrom|^[ \t]*import|\brequire\(|\bimport\()[ \t\n]*['\"](\.[^'\"\n]{0,300})['\"]", re.MULTILINE
 )
 _JVM = re.compile(r"^[ \t]*import[ \t]+(static[ \t]+)?([\w.]*\w)(\.[*{])?", re.MULTILINE)
-_GO_BLOCK = re.compile(r"^import[ \t]*\(([^)]*)\)|^import[ \t]+(?:[\w.]+[ \t]+)?(\"[^\"\n]+\")", re.MULTILINE)
+_GO_BLOCK = re.compile(r"^import[ \t]*\(([^)]{0,4000})\)|^import[ \t]+(?:[\w.]+[ \t]+)?(\"[^\"\n]+\")", re.MULTILINE)
 _QUOTED = re.compile(r"\"([^\"\n]+)\"")
 _RUST_MOD = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))?[ \t]+)?mod[ \t]+(\w+)[ \t]*;", re.MULTILINE)
 _RUST_USE = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))?[ \t]+)?use[ \t]+((?:crate|super|self)(?:::\w+)+)", re.MULTILINE)
@@ -37,7 +37,7 @@ _SOURCE = re.compile(r"^[ \t]*(?:source|\.)[ \t]+['\"]?([\w./${}-]+)", re.MULTIL
 _LUA = re.compile(r"\brequire[ \t(]+['\"]([\w./-]+)['\"]")
 _PERL = re.compile(r"^[ \t]*(?:use|require)[ \t]+([A-Z]\w*(?:::\w+)*)", re.MULTILINE)
 _HASKELL = re.compile(r"^import[ \t]+(?:qualified[ \t]+)?([A-Z][\w.]*)", re.MULTILINE)
-_TEX = re.compile(r"\\(?:input|include|subfile)\{([^}\n]+)\}")
+_TEX = re.compile(r"\\(?:input|include|subfile)\{([^}\n]{1,300})\}")
 _STYLE = re.compile(r"@(?:import|use|forward)[ \t]+(?:url\()?['\"]([^'\"\n]+)['\"]")
 
 
@@ -46,7 +46,7 @@ def imports_of(language: str, text: str) -> tuple[str, ...]:
     reader = _READERS.get(language)
     if reader is None:
         return ()
-    found = dict.fromkeys(name for name in reader(text) if name and len(name) < 300)
+    found = dict.fromkeys(name for name in reader(text[:WINDOW]) if name and len(name) < 300)
     return tuple(found)[:MAX_IMPORTS]
 
 

@@ -19,6 +19,7 @@ from trivium.needs import cure
 TAG, PHRASE, MANIFEST = 1.0, 0.8, 0.7  # confidence of what is no matched text
 NOTICE = 0.9  # a licence's own notice in a header
 HEAD = 8000  # characters in which a header is looked for
+LONGEST = 200_000  # characters of a licence file that are looked at: the GPL has 35,000
 COVERAGE = 40.0  # per cent of a licence file that must be known text; the rest names owners and third parties
 
 _TAG = re.compile(r"SPDX-License-Identifier:[ \t]*([^\n\r*]+?)[ \t]*(?:\*/|-->|\"|'|#}|$)", re.MULTILINE)
@@ -48,7 +49,7 @@ def _phrase(names: str, *, prefix: str = _UNDER) -> re.Pattern[str]:
 
 _PHRASES = (
     ("MIT", _phrase(r"MIT|Expat")),
-    ("MIT", re.compile(r"^\W*(?:MIT|Expat)[- ]licen[cs]ed?\W*$", re.IGNORECASE | re.MULTILINE)),
+    ("MIT", re.compile(r"^[^\w\n]*(?:MIT|Expat)[- ]licen[cs]ed?[^\w\n]*$", re.IGNORECASE | re.MULTILINE)),
     ("ISC", _phrase("ISC")),
     ("Apache-2.0", _phrase(r"Apache(?:\s+licen[cs]e)?,?(?:\s+version)?\s+v?2(?:\.0)?")),
     ("BSD-3-Clause", _phrase(r"(?:3[- ]clause|new|modified|revised)\s+BSD|BSD[- ]3[- ]clause")),
@@ -136,6 +137,7 @@ def leading_comment(text: str) -> str:
 
 def of_license_file(text: str) -> Found:
     """What a LICENSE or COPYING file holds; several texts are joined by AND, the confidence is the share matched."""
+    text = text[:LONGEST]
     regions = _regions(text, COVERAGE)
     known = [normalise(region.id) for region in regions]
     if known and all(known):

@@ -7,6 +7,7 @@ pure function of (path, imports).
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from trivium.data.code.paths import folder_of, is_readme, is_test, name_of
 from trivium.data.code.resolve import Resolver
@@ -25,7 +26,8 @@ def dependencies(paths: Sequence[str], languages: Sequence[str], imports: Sequen
 
 def ordered(paths: Sequence[str], edges: Edges) -> list[int]:
     """All numbers once: readmes of the top, then the rest by dependency, then tests by dependency."""
-    kinds = [_kind(path) for path in paths]
+    top = _top(paths)
+    kinds = [_kind(path, top) for path in paths]
     by_path = sorted(range(len(paths)), key=lambda number: _place(paths[number]))
     used = {target for number, targets in enumerate(edges) for target in targets if kinds[target] == kinds[number]}
     starts = [*(number for number in by_path if number not in used), *by_path]
@@ -38,10 +40,17 @@ def ordered(paths: Sequence[str], edges: Edges) -> list[int]:
     return found
 
 
-def _kind(path: str) -> int:
-    if is_readme(path) and "/" not in path:
+def _top(paths: Sequence[str]) -> str:
+    """The deepest folder that holds all files; an archive often has one of its own name (`flask-3.0/`)."""
+    folders = [folder_of(path).split("/") for path in (min(paths), max(paths))] if paths else [[], []]
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(*folders, strict=False))
+    return "/".join(one for one, _ in shared)
+
+
+def _kind(path: str, top: str) -> int:
+    if is_readme(path) and folder_of(path) == top:
         return 0
-    return 2 if is_test(path) else 1
+    return 2 if is_test(path.removeprefix(top)) else 1
 
 
 def _place(path: str) -> tuple[str, int, str, str]:

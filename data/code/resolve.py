@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from trivium.data.code.paths import folder_of, is_test, name_of
 
+MAX_SAME = 500  # files of one name; a name that more have tells nothing
 MAX_PACKAGE = 64  # files of a folder that one import of the folder leads to (Go)
 
 _SCRIPTS = (".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte", ".json", ".d.ts")
@@ -34,6 +35,9 @@ class Resolver:
         self._by_name: dict[str, list[int]] = {}
         self._by_folder: dict[str, list[int]] = {}
         self._folders: dict[str, list[str]] = {}
+        self._nearest: dict[
+            tuple[str, str], int
+        ] = {}  # (folder of the importer, name) to the file that is meant, or -1
         for number, path in enumerate(paths):
             self._by_name.setdefault(_key(path), []).append(number)
             self._by_folder.setdefault(folder_of(path), []).append(number)
@@ -148,11 +152,22 @@ class Resolver:
     def _suffix(self, path: str, name: str, endings: Iterable[str]) -> Iterator[int]:
         """The nearest file whose path is, or ends with, name + ending."""
         for ending in endings:
-            wanted = name + ending
-            fitting = [n for n in self._by_name.get(_key(wanted), ()) if f"/{self._paths[n]}".endswith(f"/{wanted}")]
-            if fitting:
-                yield min(fitting, key=lambda n: (-_common(path, self._paths[n]), len(self._paths[n]), self._paths[n]))
+            key = folder_of(path), name + ending
+            if key not in self._nearest:
+                self._nearest[key] = self._find(path, name + ending)
+            if self._nearest[key] >= 0:
+                yield self._nearest[key]
                 return
+
+    def _find(self, path: str, wanted: str) -> int:
+        same = self._by_name.get(_key(wanted), ())
+        fitting = [n for n in same if f"/{self._paths[n]}".endswith(f"/{wanted}")] if len(same) <= MAX_SAME else []
+
+        def rank(number: int) -> tuple[int, int, str]:
+            other = self._paths[number]
+            return -_common(path, other), len(other), other
+
+        return min(fitting, key=rank, default=-1)
 
 
 def _key(path: str) -> str:

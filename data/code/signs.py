@@ -13,18 +13,20 @@ def _sign(language: str, pattern: str) -> tuple[str, re.Pattern[str]]:
     return language, re.compile(pattern, _FLAGS)
 
 
-_OBJC = r"^\s*(?:@(?:interface|implementation|protocol|property|end|class|import)\b|#import\s+[<\"])"
+_OBJC = r"^[ \t]*(?:@(?:interface|implementation|protocol|property|end|class|import)\b|#import\s+[<\"])"
 _CPP = (
-    r"^\s*(?:template\s*<|class\s+\w+[^;{]*\{|class\s+\w+\s*;|namespace\s+[\w:]*\s*\{|using\s+(?:namespace\s+)?[\w:]+"
-    r"|public:|private:|protected:|(?:virtual|constexpr|explicit|friend)\s+\w)|\bstd::\w|^\s*#\s*include\s+<(?:string"
+    r"^[ \t]*(?:template\s*<|class\s+\w+[^;{]{0,500}\{|class\s+\w+\s*;|namespace\s+[\w:]*\s*\{"
+    r"|using\s+(?:namespace\s+)?[\w:]+|public:|private:|protected:|(?:virtual|constexpr|explicit|friend)\s+\w)"
+    r"|\bstd::\w|^[ \t]*#[ \t]*include\s+<(?:string"
     r"|vector|map|memory|utility|iostream|algorithm|type_traits|cstd\w+|functional|cstring|cassert)>"
 )
-_PROLOG = r"^\s*:-\s*\w+|^[a-z]\w*(?:\([^)]*\))?\s*:-|^[a-z]\w*(?:\([^)]*\))?\s*-->"
+_PROLOG = r"^[ \t]*:-\s*\w+|^[a-z]\w*(?:\([^)]*\))?\s*:-|^[a-z]\w*(?:\([^)]*\))?\s*-->"
 _PERL = (
-    r"^\s*(?:use\s+(?:strict|warnings|v?5|[A-Z]\w*)|package\s+[\w:]+\s*;|my\s+[$@%(]|sub\s+\w+\s*[{(]|require\s+['\"])"
+    r"^[ \t]*(?:use\s+(?:strict|warnings|v?5|[A-Z]\w*)|package\s+[\w:]+\s*;|my\s+[$@%(]|sub\s+\w+\s*[{(]"
+    r"|require\s+['\"])"
     r"|^#!.*\bperl\b"
 )
-_RAKU = r"^\s*(?:use\s+v6|unit\s+(?:module|class)|my\s+class\b|multi\s+(?:sub|method)\b)"
+_RAKU = r"^[ \t]*(?:use\s+v6|unit\s+(?:module|class)|my\s+class\b|multi\s+(?:sub|method)\b)"
 
 # extension: signs in order, then what it is when none is found.
 SIGNS: dict[str, tuple[tuple[tuple[str, re.Pattern[str]], ...], str]] = {
@@ -33,9 +35,9 @@ SIGNS: dict[str, tuple[tuple[tuple[str, re.Pattern[str]], ...], str]] = {
     ".inc": (
         (
             _sign("php", r"<\?php"),
-            _sign("pascal", r"^\s*(?:procedure|function|unit|begin)\b.*;?\s*$"),
+            _sign("pascal", r"^[ \t]*(?:procedure|function|unit|begin)\b.*;?\s*$"),
             _sign("cpp", _CPP),
-            _sign("c", r"^\s*(?:#\s*(?:define|include|if)|/\*|static\s)"),
+            _sign("c", r"^[ \t]*(?:#\s*(?:define|include|if)|/\*|static\s)"),
             _sign("make", r"^[\w.-]+\s*[:?+]?=|^\.PHONY"),
         ),
         "",
@@ -43,8 +45,8 @@ SIGNS: dict[str, tuple[tuple[tuple[str, re.Pattern[str]], ...], str]] = {
     ".m": (
         (
             _sign("objective-c", _OBJC + r"|\[\w+\s+\w+\]\s*;"),
-            _sign("mathematica", r"\(\*|^\s*\w+\[.*\]\s*:="),
-            _sign("matlab", r"^\s*(?:%|function\b|classdef\b|end\s*;?$)|^\s*\w+\s*=\s*\[|\.\*|\bdisp\("),
+            _sign("mathematica", r"\(\*|^[ \t]*\w+\[.*\]\s*:="),
+            _sign("matlab", r"^[ \t]*(?:%|function\b|classdef\b|end\s*;?$)|^[ \t]*\w+\s*=\s*\[|\.\*|\bdisp\("),
         ),
         "",
     ),
@@ -54,16 +56,16 @@ SIGNS: dict[str, tuple[tuple[tuple[str, re.Pattern[str]], ...], str]] = {
     ".pro": (
         (
             _sign("prolog", _PROLOG),
-            _sign("idl", r"^\s*(?:pro|PRO)\s+\w+|^\s*(?:endif|endfor|ENDIF)"),
-            _sign("qmake", r"^\s*(?:TEMPLATE|SOURCES|HEADERS|QT|CONFIG|TARGET)\s*[+*]?="),
+            _sign("idl", r"^[ \t]*(?:pro|PRO)\s+\w+|^[ \t]*(?:endif|endfor|ENDIF)"),
+            _sign("qmake", r"^[ \t]*(?:TEMPLATE|SOURCES|HEADERS|QT|CONFIG|TARGET)\s*[+*]?="),
         ),
         "",
     ),
     ".v": (
         (
-            _sign("coq", r"^\s*(?:Require|Import|Theorem|Lemma|Proof|Qed|Definition|Inductive|Fixpoint|Section)\b"),
-            _sign("verilog", r"^\s*(?:module|endmodule|always|assign|wire|reg|`\w+)\b"),
-            _sign("vlang", r"^\s*(?:module \w+$|fn \w+|pub fn )"),
+            _sign("coq", r"^[ \t]*(?:Require|Import|Theorem|Lemma|Proof|Qed|Definition|Inductive|Fixpoint|Section)\b"),
+            _sign("verilog", r"^[ \t]*(?:module|endmodule|always|assign|wire|reg|`\w+)\b"),
+            _sign("vlang", r"^[ \t]*(?:module \w+$|fn \w+|pub fn )"),
         ),
         "",
     ),
@@ -71,35 +73,35 @@ SIGNS: dict[str, tuple[tuple[tuple[str, re.Pattern[str]], ...], str]] = {
     ".d": (
         (
             _sign("make", r"^[\w./-]+\.o\s*:\s"),
-            _sign("dtrace", r"^\s*#pragma\s+D\b|^[\w$*]*:[\w$*]*:[\w$*-]*:[\w$*-]*\s*$"),
-            _sign("d", r"^\s*(?:module|import|void|class|struct|enum|alias|template|private|public|unittest)\b"),
+            _sign("dtrace", r"^[ \t]*#pragma\s+D\b|^[\w$*]*:[\w$*]*:[\w$*-]*:[\w$*-]*\s*$"),
+            _sign("d", r"^[ \t]*(?:module|import|void|class|struct|enum|alias|template|private|public|unittest)\b"),
         ),
         "",
     ),
     ".fs": (
         (
-            _sign("glsl", r"^\s*(?:#version|precision\s|uniform\s|varying\s|void\s+main\s*\()"),
+            _sign("glsl", r"^[ \t]*(?:#version|precision\s|uniform\s|varying\s|void\s+main\s*\()"),
             _sign("forth", r"^:\s+\S+"),
         ),
         "fsharp",
     ),
-    ".cl": ((_sign("opencl", r"\b__?kernel\b|\b__global\b|^\s*#\s*(?:define|ifdef|pragma)"),), "common-lisp"),
+    ".cl": ((_sign("opencl", r"\b__?kernel\b|\b__global\b|^[ \t]*#\s*(?:define|ifdef|pragma)"),), "common-lisp"),
     ".cls": (
         (
-            _sign("tex", r"^\s*\\\w+"),
+            _sign("tex", r"^[ \t]*\\\w+"),
             _sign("vbnet", r"^(?:VERSION|Attribute VB_)"),
-            _sign("apex", r"^\s*(?:public|global|private)\s+(?:with\s+sharing\s+)?class\b"),
+            _sign("apex", r"^[ \t]*(?:public|global|private)\s+(?:with\s+sharing\s+)?class\b"),
         ),
         "",
     ),
-    ".r": ((_sign("rebol", r"^\s*rebol\s*\["),), "r"),
+    ".r": ((_sign("rebol", r"^[ \t]*rebol\s*\["),), "r"),
     ".s": ((), "gas"),
     ".asm": ((), "nasm"),
-    ".as": ((_sign("actionscript", r"^\s*(?:package|import\s+flash|public\s+class)\b"),), ""),
+    ".as": ((_sign("actionscript", r"^[ \t]*(?:package|import\s+flash|public\s+class)\b"),), ""),
     ".f": ((_sign("forth", r"^:\s+\S+"),), "fortran"),
     ".ml": ((), "ocaml"),
     ".sql": ((), "sql"),
-    ".mod": ((_sign("go-mod", r"^module\s+\S+$"), _sign("modula2", r"^\s*(?:IMPLEMENTATION\s+)?MODULE\b")), ""),
+    ".mod": ((_sign("go-mod", r"^module\s+\S+$"), _sign("modula2", r"^[ \t]*(?:IMPLEMENTATION\s+)?MODULE\b")), ""),
     ".bas": ((), "basic"),
     ".md": ((), "markdown"),
     ".toc": ((), ""),

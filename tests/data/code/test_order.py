@@ -185,4 +185,7 @@ def test_a_file_does_not_depend_on_itself():
 def test_a_file_stands_right_before_the_first_that_uses_it():
     paths = ["a/common.h", "b/one.c", "b/two.c", "c/three.c", "README"]
     found = ordered(paths, [[], [], [0], [0], []])
-    assert [paths[number] for number in found] == ["README", "b/one.c", "a/common.h", "b/two.c", "c/three.c"]
+    wanted = ["README", "b/one.c", "a/common.h", "b/two.c", "c/three.c"]
+    assert [paths[number] for number in found] == wanted
+    inside = [f"test-1.0/{path}" for path in paths]  # as archives lay it: one folder around all, whatever its name
+    assert ordered(inside, [[], [], [0], [0], []]) == found
