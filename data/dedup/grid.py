@@ -105,7 +105,8 @@ def grid(codes: Codes, classes: Classes) -> Grid:
     begins = np.empty(size, np.bool_)  # a word character behind another begins no token
     begins[0] = True
     np.logical_not(word[:-1] & word[1:], out=begins[1:])
-    begins[1:] &= ~((codes[1:] == codes[:-1]) & (classes[1:] == SINGLE) & (classes[:-1] == SINGLE))
+    pairs = np.flatnonzero((classes[1:] == SINGLE) & (classes[:-1] == SINGLE)) + 1
+    begins[pairs[codes[pairs] == codes[pairs - 1]]] = False
     begins &= solid
     if marks is not None:
         begins &= ~marks

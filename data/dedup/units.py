@@ -1,8 +1,10 @@
 """64-bit hashes of many stretches of a text at once: lines, tokens, windows of tokens; in numpy, without strings.
 
-Odd: a stretch's hash is the sum of its values' hashes, each mixed with its place in the stretch, so that one `cumsum`
-hashes all stretches; the mixing is not linear, and texts made to collide would have to invert it.
+Odd: a stretch's hash is a polynomial of its values' hashes modulo 2^64, so that one `cumsum` hashes all stretches of a
+text; what is made of these, hashes of runs above all, is mixed without such structure.
 """
+
+import functools
 
 import numpy as np
 import numpy.typing as npt
@@ -46,17 +48,33 @@ def hash_stretches(values: npt.NDArray[np.integer], starts: Places) -> Hashes:
     if not len(starts):
         return _EMPTY
     lengths = np.diff(starts, append=len(values))
-    inside = (np.arange(len(values), dtype=np.uint64) - np.repeat(starts.astype(np.uint64), lengths)) + np.uint64(1)
-    inside *= _GOLD
-    inside += values.astype(np.uint64, copy=False)
-    inside *= _A
-    inside ^= inside >> np.uint64(32)
-    inside *= _B
-    inside ^= inside >> np.uint64(29)
-    total = np.cumsum(inside)[starts + (lengths - 1)]  # wraps, and so do the differences
+    up, down = _powers(len(values))
+    mixed = values.astype(np.uint64)
+    mixed += np.uint64(1)
+    mixed *= _A
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= _B
+    mixed *= up
+    total = np.cumsum(mixed)[starts + (lengths - 1)]  # wraps, and so do the differences
     total[1:] -= total[:-1].copy()
+    total *= down[starts]
     total += lengths.astype(np.uint64)
     return finalise(total)
+
+
+@functools.lru_cache(maxsize=1)
+def _some_powers(count: int) -> tuple[Hashes, Hashes]:
+    ones = np.full(count, 1, dtype=np.uint64)
+    ones[1:] = _GOLD
+    up = np.multiply.accumulate(ones)
+    ones[1:] = pow(int(_GOLD), -1, 1 << 64)
+    return up, np.multiply.accumulate(ones)
+
+
+def _powers(count: int) -> tuple[Hashes, Hashes]:
+    """The first `count` powers of an odd base and of its inverse modulo 2^64."""
+    up, down = _some_powers(max(2 * _BLOCK, 1 << (count - 1).bit_length()))
+    return up[:count], down
 
 
 def windows(hashes: Hashes, size: int) -> Hashes:
@@ -114,11 +132,15 @@ class Tokens:
         codes, classes = read(text)
         units: Grid = grid(codes, classes)
         hashes = hash_stretches(codes, units.starts)
-        ends = np.append(units.starts[1:], len(codes))
-        token = units.token
+        at = np.flatnonzero(units.token)
+        starts = units.starts[at]
+        ends = np.append(units.starts, len(codes))[at + 1]
         # A gap is always followed by a token or by the end, and belongs to the token after it.
-        gap_before = np.concatenate(([np.uint64(0)], np.where(token[:-1], np.uint64(0), hashes[:-1])))[: len(hashes)]
-        return units.starts[token] + offset, ends[token] + offset, hashes[token], gap_before[token]
+        before = np.maximum(at - 1, 0)
+        gaps = np.where(units.token[before], _NONE, hashes[before])
+        if offset:
+            starts, ends = starts + offset, ends + offset
+        return starts, ends, hashes[at], gaps
 
     def windows(self, size: int, seed: np.uint64 = _NONE) -> Hashes:
         """Hashes of all runs of `size` tokens with the gaps between them, byte for byte; one family for each `seed`."""
