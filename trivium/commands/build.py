@@ -61,7 +61,7 @@ def build(
 
     config = load_recipe(recipe, tuple(overrides or ()))
     options = parse_options(beam or [], verbose=verbose)
-    extent = Extent(limit=limit, until=until, fresh=fresh, shuffle_seed=shuffle, command=_command())
+    extent = Extent(limit=limit, until=until, fresh=fresh, shuffle_seed=shuffle, command=shown_command())
     if dry_run:
         from trivium.commands.build_dry import print_survey
         from trivium.pipelines.beam import quiet
@@ -81,7 +81,7 @@ def build(
         note(_left(built, folder))
 
 
-def _command() -> str:
+def shown_command() -> str:
     """The command as it was given; values of options that name secrets are left out, since the report is passed on."""
     import re
     import shlex
@@ -167,16 +167,17 @@ def print_report(facts: dict[str, Any]) -> None:
 def _shown(show: bool) -> Iterator["Progress"]:
     """A line on standard error for each job: its stages, how many items are done, how fast, and how many refused."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(24),
+        TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+        BarColumn(16),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}", justify="right"),
         TextColumn("{task.fields[refused]}", justify="right"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=err, disable=not show) as display:
+    with Progress(*columns, console=err, disable=not show, expand=True) as display:
         tasks: dict[str, Any] = {}
 
         def progress(stage: str, done: int, total: int | None, dropped: int) -> None:

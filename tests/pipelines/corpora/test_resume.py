@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from trivium.cli import app
+from trivium.commands.build import shown_command
 from trivium.data.records import Document
 from trivium.data.shards import ShardSet, read_manifest
 from trivium.errors import UsageError
@@ -260,3 +263,12 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(base, whole, tmp_p
     assert facts["shuffles"][0]["elements"] == 12
     again = survey(load_recipe(base / "recipe.yaml"), base, whole, Extent(), workers=1)
     assert again["seconds"]["by"].startswith("the report of 12 items in ")
+    shown = CliRunner().invoke(app, ["build", str(base / "recipe.yaml"), "--out", str(tmp_path / "out"), "--dry-run"])
+    assert (shown.exit_code, "nothing was written; estimates (~) are by 12 items" in shown.output) == (0, True)
+    assert sums(tmp_path) == before
+
+
+def test_the_report_shows_the_command_without_secrets(monkeypatch):
+    given = ["trivium", "build", "a recipe.yaml", "--", "--s3_secret_access_key=hush", "--token", "hush", "--job=1"]
+    monkeypatch.setattr("sys.argv", given)
+    assert shown_command() == "trivium build 'a recipe.yaml' -- --s3_secret_access_key=… --token … --job=1"
