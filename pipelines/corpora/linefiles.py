@@ -28,7 +28,7 @@ class ReadLines(beam.DoFn):
 
 
 class WriteLines(beam.DoFn):
-    """A bundle's lines → (folder, the file that holds them under a hidden name); `end` goes behind each of them.
+    """A bundle's lines → (the file that holds them under a hidden name, None); `end` goes behind each of them.
 
     With `once`, bundles never run a second time, and the file has its name at the bundle's end.
     """
@@ -51,22 +51,19 @@ class WriteLines(beam.DoFn):
         if self._file is not None:
             self._file.close()
             if self._once:
-                Commit().process((self._folder, [Path(self._file.name).name]))
+                Commit().process((self._file.name, ()))
                 return
-            yield WindowedValue(
-                (self._folder, Path(self._file.name).name), GlobalWindow().max_timestamp(), [GlobalWindow()]
-            )
+            yield WindowedValue((self._file.name, None), GlobalWindow().max_timestamp(), [GlobalWindow()])
 
 
 class Commit(beam.DoFn):
     """Gives the files of committed bundles their names; a second time does nothing."""
 
     def process(self, group: tuple[str, Any]) -> None:
-        folder, hidden = group
-        for name in sorted(hidden):
-            target = Path(folder) / name.removeprefix(".")
-            if not target.exists():
-                os.replace(Path(folder) / name, target)
+        hidden = Path(group[0])
+        target = hidden.with_name(hidden.name.removeprefix("."))
+        if not target.exists():
+            os.replace(hidden, target)
 
 
 def lines(pipeline: beam.Pipeline, paths: Iterable[Path], label: str) -> beam.PCollection:

@@ -21,10 +21,10 @@ def stored(folder):
 
 def test_a_retried_bundle_and_a_repeated_commit_write_no_line_twice(tmp_path):
     bundle(tmp_path, b"a", b"b")  # failed after its lines were written: nobody hears of it
-    ((folder, name),) = bundle(tmp_path, b"a", b"b")
+    ((name, _),) = bundle(tmp_path, b"a", b"b")
     assert not stored(tmp_path)
     for _ in range(2):
-        Commit().process((folder, [name]))
+        Commit().process((name, [None]))
     assert stored(tmp_path) == {b"a": 1, b"b": 1}
     assert bundle(tmp_path) == []
 
@@ -40,3 +40,9 @@ def test_lines_go_through_a_job_as_they_are(tmp_path):
     run_job("copy", wire, parse_options(["--direct_num_workers=1"]), logs=tmp_path / "logs")
     assert stored(tmp_path / "out") == Counter(given)
     assert not list((tmp_path / "out").glob("*none*"))
+
+
+def test_each_bundle_is_a_key_of_its_own(tmp_path):
+    """Else one worker of a cluster would get the names of all files of a job."""
+    sent = [key for _ in range(3) for key, _ in bundle(tmp_path, b"a")]
+    assert len(set(sent)) == 3
