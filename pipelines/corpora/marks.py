@@ -45,6 +45,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     counters: dict[str, int]
     files: dict[str, int]
     seconds: float
+    cpu_seconds: float
     workers: int
     peak_bytes: int
 
@@ -98,6 +99,7 @@ class Marks:
         folder: Path,
         counters: dict[str, int],
         seconds: float,
+        cpu_seconds: float,
         workers: int,
         peak_bytes: int,
     ) -> Done:
@@ -110,6 +112,7 @@ class Marks:
             counters=counters,
             files=held,
             seconds=seconds,
+            cpu_seconds=cpu_seconds,
             workers=workers,
             peak_bytes=peak_bytes,
         )

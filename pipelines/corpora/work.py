@@ -15,10 +15,10 @@ from trivium.data.stage import Drop, StageConfig
 from trivium.errors import BuildError
 from trivium.pipelines.beam import BeamOptions, run_job
 from trivium.pipelines.corpora.marks import Done, Marks, key_of, stage_input
-from trivium.pipelines.corpora.memory import Memory
 from trivium.pipelines.corpora.recipe import Recipe
 from trivium.pipelines.corpora.sources import READ
 from trivium.pipelines.corpora.spool import content_of, decode_ref, lines_of
+from trivium.pipelines.corpora.usage import Memory, cpu_seconds
 
 SMALL = 50_000  # references that a shuffle handles faster in this process than in workers started for it
 
@@ -104,7 +104,7 @@ class Work:
         options = self.options.in_process() if small else self.options
         folder.mkdir(exist_ok=True)
         self.marks.clean(folder)
-        memory, began = Memory(), time.monotonic()
+        memory, began, busy = Memory(), time.monotonic(), cpu_seconds()
 
         def tick() -> None:
             memory.look()
@@ -121,6 +121,7 @@ class Work:
             folder=folder,
             counters=counters,
             seconds=time.monotonic() - began,
+            cpu_seconds=cpu_seconds() - busy,
             workers=options.workers,
             peak_bytes=memory.workers,
         )

@@ -37,10 +37,12 @@ MOST_LIMITS = 8  # of one score
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """One finished Beam job: seconds on the wall, whether an earlier run had done it, and its workers' peak memory."""
+    """One finished Beam job: seconds on the wall and of CPU, driver and workers together, whether an earlier run had
+    done it, and the peak memory of its largest worker."""
 
     label: str
     seconds: float
+    cpu_seconds: float
     workers: int
     earlier: bool = False
     peak_bytes: int = 0

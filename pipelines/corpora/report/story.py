@@ -2,7 +2,6 @@
 
 import os
 import platform
-import resource
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,12 @@ import trivium
 from trivium.data.shards import Manifest
 from trivium.pipelines.corpora.extent import Extent
 from trivium.pipelines.corpora.marks import versions
-from trivium.pipelines.corpora.memory import own_peak
 from trivium.pipelines.corpora.output import Owner
 from trivium.pipelines.corpora.report.facts import Job, Story, summarize
 from trivium.pipelines.corpora.report.meter import total
 from trivium.pipelines.corpora.sources import READ
 from trivium.pipelines.corpora.spool import lines_of
+from trivium.pipelines.corpora.usage import own_peak
 from trivium.pipelines.corpora.work import Work
 
 
@@ -27,6 +26,7 @@ def tell_story(work: Work, owner: Owner, extent: Extent, manifest: Manifest | No
         Job(
             label=done.label,
             seconds=done.seconds,
+            cpu_seconds=done.cpu_seconds,
             workers=done.workers,
             peak_bytes=done.peak_bytes,
             earlier=number < work.marks.used,
@@ -39,7 +39,7 @@ def tell_story(work: Work, owner: Owner, extent: Extent, manifest: Manifest | No
     run = {
         "command": extent.command,
         "seconds": seconds,
-        "cpu_seconds": _cpu_seconds(),
+        "cpu_seconds": sum(job.cpu_seconds for job in jobs),
         "items_per_second": items / spent if spent else 0.0,
         "bytes_per_second": read / spent if spent else 0.0,
         "resumed": work.marks.used,
@@ -66,12 +66,6 @@ def tell_story(work: Work, owner: Owner, extent: Extent, manifest: Manifest | No
             run=run,
         )
     )
-
-
-def _cpu_seconds() -> float:
-    """Of this process and of the workers that it waited for."""
-    found = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in found)
 
 
 def _processor() -> str:

@@ -1,4 +1,4 @@
-"""Peak memory of this process and of the Beam workers that it started."""
+"""Peak memory and CPU time of this process and of the Beam workers that it started."""
 
 import resource
 import sys
@@ -30,6 +30,12 @@ def own_peak() -> int:
     """Bytes that this process held at most."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of the workers that have ended."""
+    found = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in found)
 
 
 def _peak(pid: int) -> int:
