@@ -26,7 +26,7 @@ _JUNK = re.compile("[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffd]")
 
 def junk(text: str) -> float:
     """The share of control and replacement characters: next to none of a page, a tenth or more of other files."""
-    return len(_JUNK.findall(text)) / max(1, len(text))
+    return len(_JUNK.findall(text)) / max(1, len(text)) if _JUNK.search(text) else 0.0
 
 
 def decode_page(body: bytes, mime: str = "") -> tuple[str, str]:
