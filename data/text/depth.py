@@ -53,6 +53,11 @@ def nesting_bound(page: str, cap: int) -> int:
 _FORMATTING = re.compile(
     r"<(/?)(b|big|code|em|font|i|s|small|strike|strong|tt|u)(?=[\s/>])([^>]{0,200})", re.IGNORECASE
 )
+_TAGS = re.compile(r"</?[a-zA-Z][^>]*")
+_VALUES = re.compile(r"""=\s*(?:"[^"]*"|'[^']*')""")
+_NAMES = re.compile(r"[^\s=<>/]+")
+_SMALL = 1 << 18  # characters; a page below it can't hold names enough to matter
+_MANY_NAMES = 50_000  # a parser's time is quadratic in distinct names of elements and attributes: here one second
 _AGAIN = re.compile(r"<(?:body|html)[\s/]", re.IGNORECASE)  # their attributes are merged one by one
 _TIMES = 50
 _ALIKE = 3  # equal elements that the standard opens again at most ("Noah's Ark clause")
@@ -64,7 +69,7 @@ def tangle_bound(page: str, cap: int) -> int:
 
     Counts, for each stretch between two formatting tags, its tags times the formatting elements open there. Linear.
     """
-    if len(_AGAIN.findall(page)) > _TIMES:
+    if len(_AGAIN.findall(page)) > _TIMES or (len(page) > _SMALL and _names(page) > _MANY_NAMES):
         return cap + 1
     left_open: dict[str, list[str]] = {}
     alike: dict[str, int] = {}
@@ -87,3 +92,8 @@ def tangle_bound(page: str, cap: int) -> int:
             count -= alike[key] <= _ALIKE
             alike[key] -= 1
     return total + (count * page.count("<", last) if count > _FEW else 0)
+
+
+def _names(page: str) -> int:
+    """How many different names of elements and attributes a page has; values without quotes count as names."""
+    return len(set(_NAMES.findall(_VALUES.sub(" ", " ".join(_TAGS.findall(page))))))

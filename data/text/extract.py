@@ -46,7 +46,7 @@ class ExtractHtml:
         engine: Literal["blocks", "resiliparse", "trafilatura"] = "blocks"
         max_bytes: Annotated[int, Meta(ge=1)] = 4 << 20
         max_depth: Annotated[int, Meta(ge=1)] = 1500
-        max_elements: Annotated[int, Meta(ge=1)] = 200_000
+        max_elements: Annotated[int, Meta(ge=1)] = 120_000
         skip: tuple[str, ...] = SKIP
         images: bool = False
         seconds: Annotated[float, Meta(gt=0, le=60)] = 3.0  # a page's deadline in trafilatura's child
@@ -90,6 +90,9 @@ class ExtractHtml:
         if share > MAX_JUNK:
             detail = f"{share:.1%} are control characters or undecodable when read as {encoding}"
             return refuse(raw, self.name, "not_html", detail)
+        if (tags := markup.count("<")) > 2 * config.max_elements:  # an element has two
+            detail = f"{tags:,} tags, limit {2 * config.max_elements:,}"
+            return refuse(raw, self.name, "too_tangled", detail, excerpt=markup)
         if tangle_bound(markup, MAX_TANGLE) > MAX_TANGLE:
             detail = f"formatting left open would make more than {MAX_TANGLE:,} elements by itself"
             return refuse(raw, self.name, "too_tangled", detail, excerpt=markup)

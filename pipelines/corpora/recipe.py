@@ -34,6 +34,7 @@ from trivium.data.text.language import Language
 from trivium.data.text.latex.stage import ExtractLatex
 from trivium.data.text.man import ExtractMan
 from trivium.data.text.markdown import ExtractMarkdown
+from trivium.data.text.mathematics import MathScore
 from trivium.data.text.pdf.stage import ExtractPdf
 from trivium.data.text.pii.mask import Pii
 from trivium.data.text.plain import ExtractText
@@ -50,7 +51,7 @@ from trivium.pipelines.corpora.warc import Warc
 
 SourceConfig = FileSource | Warc | SvgFolder | SvgDrawings | Shards | LongContext
 FileStage = ExtractText.Config | ExtractMarkdown.Config | ExtractMan.Config | ExtractLatex.Config | ExtractPdf.Config
-TextStage = ExtractHtml.Config | Language.Config | Heuristics.Config
+TextStage = ExtractHtml.Config | Language.Config | Heuristics.Config | MathScore.Config
 FilterStage = Urls.Config | Unicode.Config | C4Lines.Config | BadWords.Config | Pii.Config | Quality.Config
 CodeStage = CodeLanguage.Config | CodeLicense.Config | CodeFilter.Config
 SvgStage = SvgSanitize.Config | SvgRender.Config
