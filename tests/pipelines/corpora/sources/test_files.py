@@ -248,4 +248,4 @@ def test_latex_is_joined_inside_its_folder_only(tmp_path, form):
     assert text.startswith("\\documentclass{article} \\begin{document}One two.")
     assert "Größe" in text
     assert "\\verb|% kept|" in text
-    assert not {"never", "secret", "passwd", "comment"} & set(text.replace("{", " ").replace("}", " ").split())
+    assert not any(word in text for word in ("never", "secret", "passwd", "comment"))
