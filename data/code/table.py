@@ -80,7 +80,7 @@ _INTERPRETERS = {
 PROSE = frozenset({"markdown", "rst", "text", "asciidoc", "org", "pod", "tex", "rd", "bibtex", "requirements"})
 DATA = frozenset(
     {"json", "csv", "xml", "svg", "yaml", "toml", "ini", "properties", "gettext", "jupyter", "source-map", "html"}
-    | {"diff", "log", "ignore", "qt-linguist", "turtle", "css-map", "resource", "output", "debcontrol"}
+    | {"diff", "log", "ignore", "qt-linguist", "turtle", "css-map", "resource", "output", "debcontrol", "asc"}
 )
 
 _SHEBANG = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+|\w+=\S*\s+)*(?:\S*/)?)?([A-Za-z]+)")
