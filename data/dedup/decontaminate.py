@@ -151,9 +151,11 @@ def _counted(values: Hashes) -> tuple[Hashes, Hashes]:
     return ordered[begins], np.diff(begins, append=len(ordered)).astype(np.uint64)
 
 
-def held_spans(text: str, found: Sequence[Hits], items: Sequence[int], known: Known, common: Table) -> list[Span]:
-    """The characters that the n-grams of `items` cover; less than an n-gram between two of one item goes too."""
-    spans: list[Span] = []
+def held_spans(
+    text: str, found: Sequence[Hits], items: Sequence[int], known: Known, common: Table
+) -> dict[int, list[Span]]:
+    """By item the characters that its n-grams cover; less than an n-gram between two of them goes too."""
+    spans: dict[int, list[Span]] = {}
     starts, ends = word_places(text)
     for hits in found:
         counts = ~common.has(hits.keys)
@@ -165,8 +167,9 @@ def held_spans(text: str, found: Sequence[Hits], items: Sequence[int], known: Kn
                 breaks = np.flatnonzero(np.diff(places) > 2 * hits.size)
                 firsts = places[np.concatenate(([0], breaks + 1))]
                 lasts = places[np.append(breaks, len(places) - 1)] + hits.size - 1
-                spans += list(zip(starts[firsts].tolist(), ends[lasts].tolist(), strict=True))
-    return merged(spans)
+                covered = list(zip(starts[firsts].tolist(), ends[lasts].tolist(), strict=True))
+                spans[item] = merged([*spans.get(item, ()), *covered])
+    return spans
 
 
 def word_places(text: str) -> tuple[Places, Places]:

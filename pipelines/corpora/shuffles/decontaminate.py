@@ -14,7 +14,7 @@ import numpy as np
 
 from trivium.data.dedup import decontaminate as pure
 from trivium.data.dedup.decontaminate import Decontaminate, Hits, Known, Verdict, held_spans, judge, text_hits
-from trivium.data.dedup.edits import Span, cut, texts
+from trivium.data.dedup.edits import Span, cut, merged, texts
 from trivium.data.dedup.heldgrams import EXCERPT, About, SetFacts, Tables, held_out, weighed
 from trivium.data.dedup.paragraphs import id_of
 from trivium.data.dedup.runs import Table, write_rows
@@ -101,11 +101,12 @@ class Records:
         common = self.common if self.common is not None else EMPTY
         return judge(self.config, self.known, common, [found for *_, found in parts])
 
-    def spans(self, parts: list[tuple[int, str, list[Hits]]], items: list[int]) -> dict[int, list[Span]]:
-        """What the n-grams of `items` cover, by number of text segment."""
-        common = self.common if self.common is not None else EMPTY
-        spans = {number: held_spans(text, found, items, self.known, common) for number, text, found in parts}
-        return {number: found for number, found in spans.items() if found}
+    def spans(
+        self, parts: list[tuple[int, str, list[Hits]]], verdicts: list[Verdict]
+    ) -> dict[int, dict[int, list[Span]]]:
+        """What the n-grams of each item cover: by number of text segment, by item."""
+        common, items = self.common if self.common is not None else EMPTY, [verdict.item for verdict in verdicts]
+        return {number: held_spans(text, found, items, self.known, common) for number, text, found in parts}
 
 
 class _Empty(Table):
@@ -159,11 +160,15 @@ class CountLeft:
         self._remove.open()
 
     def rows(self, ref: Ref, read: Read) -> Iterator[Rows]:
-        outcome = self._remove.edit(ref, read, _unsaid)
-        if not isinstance(outcome, Drop):
-            parts = self._remove.records.hits(read(ref) if outcome is None else outcome)
-            if parts:
-                yield shared_rows(keys_of([found for *_, found in parts]), None)
+        records = self._remove.records
+        if not records.shares(ref):
+            return
+        parts = records.hits(read(ref))
+        if records.judge(parts):
+            outcome = self._remove.edit(ref, read, _unsaid) if self._config.action == "cut" else None
+            parts = records.hits(outcome) if isinstance(outcome, Draft) else []
+        if parts:
+            yield shared_rows(keys_of([found for *_, found in parts]), None)
 
 
 def _unsaid(_key: bytes, _said: bytes) -> None:
@@ -188,13 +193,19 @@ class Remove:
         verdicts = self.records.judge(parts)
         if not verdicts:
             return None
-        spans = self.records.spans(parts, [verdict.item for verdict in verdicts])
+        by_item = self.records.spans(parts, verdicts)
+        united = {
+            number: merged([span for spans in found.values() for span in spans]) for number, found in by_item.items()
+        }
+        spans = {number: found for number, found in united.items() if found}
         whole = dict(texts(draft.document))
         characters = sum(end - start for found in spans.values() for start, end in found)
         left = sum(map(len, whole.values())) - characters
         few = left < self._config.min_left and not draft.document.media
         cuts = self._config.action == "cut" and not draft.document.meta.evidence and not few
-        self._tell(ref, parts, verdicts, note)
+        for verdict in verdicts:
+            number = min(number for number, found in by_item.items() if verdict.item in found)
+            self._tell(ref, verdict, number, by_item[number][verdict.item], whole[number], note)
         if cuts:
             step = msgspec.structs.replace(self._step, counts={"items": len(verdicts)})
             return cut(draft, spans, step)
@@ -208,29 +219,27 @@ class Remove:
     def _tell(
         self,
         ref: Ref,
-        parts: list[tuple[int, str, list[Hits]]],
-        verdicts: list[Verdict],
+        verdict: Verdict,
+        number: int,
+        spans: list[Span],
+        text: str,
         note: Callable[[bytes, bytes], None],
     ) -> None:
-        """Notes each item that the record holds, with the stretch."""
-        whole = {number: text for number, text, _ in parts}
-        for verdict in verdicts:
-            about = self._item(verdict.item)
-            spans = self.records.spans(parts, [verdict.item])
-            number, found = min(spans.items())
-            said: dict[str, Any] = {
-                "set": about.set,
-                "item": about.address,
-                "held_out": about.text,
-                "source": ref.source,
-                "address": ref.address,
-                "source_id": ref.source_id,
-                "ngrams": [verdict.hits, verdict.of],
-                "segment": number,
-                "spans": found,
-                "text": whole[number][found[0][0] : min(found[0][1], found[0][0] + EXCERPT)],
-            }
-            note(f"{about.set} {verdict.item} {ref.source_id}".encode(), msgspec.json.encode(said))
+        """Notes an item that the record holds, with the first stretch."""
+        about = self._item(verdict.item)
+        said: dict[str, Any] = {
+            "set": about.set,
+            "item": about.address,
+            "held_out": about.text,
+            "source": ref.source,
+            "address": ref.address,
+            "source_id": ref.source_id,
+            "ngrams": [verdict.hits, verdict.of],
+            "segment": number,
+            "spans": spans,
+            "text": text[spans[0][0] : min(spans[0][1], spans[0][0] + EXCERPT)],
+        }
+        note(f"{about.set} {verdict.item} {ref.source_id}".encode(), msgspec.json.encode(said))
 
     def _item(self, number: int) -> About:
         offset, size = (int(self.records.known.items.column(column)[number]) for column in (2, 3))
