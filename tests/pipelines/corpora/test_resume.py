@@ -23,6 +23,7 @@ from trivium.errors import UsageError
 from trivium.pipelines.beam import BeamOptions
 from trivium.pipelines.corpora.driver import Built, Extent, run
 from trivium.pipelines.corpora.dry import survey
+from trivium.pipelines.corpora.marks import Done, Marks
 from trivium.pipelines.corpora.recipe import load_recipe
 
 RECIPE = """
@@ -272,3 +273,34 @@ def test_the_report_shows_the_command_without_secrets(monkeypatch):
     given = ["trivium", "build", "a recipe.yaml", "--", "--s3_secret_access_key=hush", "--token", "hush", "--job=1"]
     monkeypatch.setattr("sys.argv", given)
     assert shown_command() == "trivium build 'a recipe.yaml' -- --s3_secret_access_key=… --token … --job=1"
+
+
+def marked(marks: Marks, key: str, folder: Path) -> Done:
+    return marks.write(
+        key=key, label=key, folder=folder, counters={"n": 1}, seconds=1, cpu_seconds=1, workers=1, peak_bytes=0
+    )
+
+
+def test_jobs_that_share_a_folder_are_told_apart(tmp_path):
+    """The parts of a shuffle: what a finished part wrote stays, what a killed one left goes."""
+    folder = tmp_path / "03-pairs"
+    first = Marks(tmp_path, lambda _: None)
+    assert first.earlier("part 0", folder) is None
+    folder.mkdir()
+    (folder / "pairs-0").write_text("whole")
+    (folder / ".pairs-0").write_text("of a bundle that was not committed")
+    marked(first, "part 0", folder)
+    (folder / "pairs-1").write_text("hal")
+    second = Marks(tmp_path, lambda _: None)
+    done = second.earlier("part 0", folder)
+    assert done is not None
+    assert (done.counters, done.files) == ({"n": 1}, {"pairs-0": 5})
+    assert second.earlier("part 1", folder) is None
+    second.clean(folder)
+    assert [path.name for path in folder.iterdir()] == ["pairs-0"]
+    (folder / "pairs-1").write_text("whole too")
+    marked(second, "part 1", folder)
+    third = Marks(tmp_path, lambda _: None)
+    assert third.earlier("part 0 of another key", folder) is None
+    assert (third.earlier("part 1", folder), third.used) == (None, 0)
+    assert not folder.exists()
