@@ -5,7 +5,7 @@ is met with the list's; only entries of several words, all of which occur, are s
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -25,7 +25,7 @@ _WORD = re.compile(r"\w+")
 class Lexicon:
     """One list; `found(text)` are the entries that stand in a text, between characters that belong to no word."""
 
-    def __init__(self, listed: list[str], *, spaced: bool) -> None:
+    def __init__(self, listed: Iterable[str], *, spaced: bool) -> None:
         self._spaced = spaced
         lowered = dict.fromkeys(entry.lower() for entry in listed)
         self._single = frozenset(entry for entry in lowered if _WORD.fullmatch(entry))

@@ -1,21 +1,24 @@
 """Lists by path: one entry a line, `#` begins a comment; what enters a lineage is their content."""
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from trivium.errors import InputError
 
 
-def entries(path: Path) -> list[str]:
-    """The entries of one file. Raises InputError when it can't be read as UTF-8 text."""
+def entries(path: Path) -> Iterator[str]:
+    """The entries of one file, read as they are taken. Raises InputError when it can't be read as UTF-8 text."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open(encoding="utf-8-sig") as file:
+            for line in file:
+                entry = line.strip()
+                if entry and not entry.startswith("#"):
+                    yield entry
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is no UTF-8 text ({error.reason} at byte {error.start}); convert the list") from None
     except OSError as error:
         raise InputError(f"{path} can't be read ({error.strerror}); mend the path or its permissions") from None
-    found = (line.strip() for line in text.splitlines())
-    return [line for line in found if line and not line.startswith("#")]
 
 
 def list_digest(path: Path) -> str:
