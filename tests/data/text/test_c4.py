@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trivium.data.records import Document, Image, Text
@@ -74,6 +74,7 @@ def test_pictures_stay_between_the_texts():
 ENTRIES = ("bad", "very bad", "b-d", "s&m", "ugly word")
 
 
+@example(["very", "badly", "bad"], " ")
 @given(st.lists(st.sampled_from(("bad", "badly", "very", "word", "ugly", "b-d", "s&m", "Bad", "_bad")), max_size=8),
        st.sampled_from((" ", ", ", "\n", "-")))  # fmt: skip
 def test_words_are_found_as_c4s_expression_finds_them(parts, glue):
