@@ -1,5 +1,6 @@
 """A build that was stopped goes on behind its last finished job, to the same bytes, or says why it begins anew."""
 
+import gzip
 import hashlib
 import json
 import multiprocessing
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 
 from trivium.cli import app
 from trivium.commands.build import shown_command
+from trivium.data.config import from_mapping
 from trivium.data.records import Document
 from trivium.data.shards import ShardSet, read_manifest
 from trivium.errors import UsageError
@@ -24,7 +26,7 @@ from trivium.pipelines.beam import BeamOptions
 from trivium.pipelines.corpora.driver import Built, Extent, run
 from trivium.pipelines.corpora.dry import survey
 from trivium.pipelines.corpora.marks import Done, Marks
-from trivium.pipelines.corpora.recipe import load_recipe
+from trivium.pipelines.corpora.recipe import Recipe, load_recipe
 
 RECIPE = """
 version: 1
@@ -38,6 +40,7 @@ stages:
   - {kind: heuristics, policy: [{score: words, min: 30, reason: word_count}]}
 shards: {target_bytes: 4000}
 """
+CRAWLS = Path(__file__).parents[3] / "examples/web/pywb"
 # What a run imports, so that each killed one starts from a process that has it.
 PRELOAD = [
     "apache_beam.runners.portability.fn_api_runner.fn_runner",
@@ -236,6 +239,25 @@ def test_a_part_says_so_and_never_replaces_the_whole(base, whole, tmp_path):
         with pytest.raises(UsageError, match="holds a finished set"):
             started(base, whole, **extent)
     assert sums(whole) == before
+
+
+def test_a_limit_counts_records_also_where_a_file_is_one_item(tmp_path):
+    """A compressed file gives many records when it is read, an archive is split before: both end at the limit."""
+    (tmp_path / "lines").mkdir()
+    for name in ("a.jsonl.gz", "b.jsonl", "c.jsonl.gz"):
+        body = "".join(f'{{"text": "{name} {number}"}}\n' for number in range(5)).encode()
+        (tmp_path / "lines" / name).write_bytes(gzip.compress(body) if name.endswith(".gz") else body)
+    sources = [
+        {"kind": "jsonl", "name": "lines", "path": "lines", "license": "CC0-1.0"},
+        {"kind": "warc", "name": "crawls", "path": str(CRAWLS), "license": "GPL-3.0-only"},
+    ]
+    stages = [{"kind": "extract_html"}, {"kind": "exact_dedup"}]
+    raw = {"version": 1, "corpus": "part", "domain": "test", "sources": sources, "stages": stages}
+    recipe = from_mapping(raw, Recipe, name="recipe")
+    built = run(recipe, tmp_path, tmp_path / "out", BeamOptions(), extent=Extent(limit=7))
+    texts = {document.text.strip() for document in documents(tmp_path / "out") if document.meta.source == "lines"}
+    assert texts == {f"a.jsonl.gz {number}" for number in range(5)} | {"b.jsonl 0", "b.jsonl 1"}
+    assert [(source["name"], source["items"]) for source in built.facts["sources"]] == [("lines", 7), ("crawls", 7)]
 
 
 @pytest.mark.parametrize(
