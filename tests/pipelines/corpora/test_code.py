@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from trivium.data.code.repository import read_frames
+from trivium.data.code.filter import POLICY
+from trivium.data.code.language import CodeLanguage
+from trivium.data.code.repository import Repository, read_frames
+from trivium.data.config import load_yaml
 from trivium.data.shards import ShardSet
 from trivium.pipelines.beam import BeamOptions
 from trivium.pipelines.corpora.driver import build
-from trivium.pipelines.corpora.recipe import load_recipe
+from trivium.pipelines.corpora.recipe import Recipe, load_recipe
 
 MIT = "# SPDX-License-Identifier: MIT\n"
 BODY = "\n\ndef {0}(width, height):\n    return width * height + len('{0}')\n"
@@ -136,3 +139,11 @@ def test_files_can_stay_documents_of_their_own(recipe_file, documents, tmp_path)
     assert len(files) == len(ids) == len(TREE) - 1
     assert ids.issuperset(parent for document in documents.values() for parent in document.meta.lineage.parents)
     assert files["web/src/zz.ts"].text in documents["web#1"].text
+
+
+def test_the_recipe_that_users_copy_states_the_thresholds_that_are_the_default():
+    recipe = load_yaml(Path(__file__).parents[3] / "recipes/corpora/code.yaml", Recipe)
+    stages = {type(stage).__qualname__.partition(".")[0]: stage for stage in recipe.stages}
+    assert stages["CodeFilter"].policy == POLICY
+    assert stages["CodeLanguage"] == CodeLanguage.Config()
+    assert stages["Repository"] == Repository()
