@@ -1,6 +1,7 @@
 """Bytes to text: by mark, by the declared encoding when it fits, repaired where two were mixed, else detected."""
 
 import codecs
+import contextlib
 import re
 from collections.abc import Sequence
 
@@ -17,6 +18,7 @@ _META_WINDOW = 4096  # bytes; the HTML standard looks at 1,024, real pages are l
 _WIDE_WINDOW = 4096
 _NO_CHANCE = 3  # characters beyond ASCII that are valid UTF-8
 _STRAYS = 3  # characters of UTF-8 to each stray byte from which a text is UTF-8 at heart
+_SHIFTED = re.compile(rb"\x1b\$(?:[@B]|\)C|\([@BD])")  # ISO 2022: into the Japanese or Korean set
 _BEYOND = re.compile(r"[^\x00-\x7f]")
 
 
@@ -37,13 +39,17 @@ def decode_page(body: bytes, mime: str = "") -> tuple[str, str]:
 def decode(body: bytes, declared: Sequence[str] = ()) -> tuple[str, str]:
     """(text, encoding name) of any text; never fails.
 
-    Order: byte-order mark; UTF-16 by its NULs; UTF-8 that is no chance (all of the bytes, several characters beyond
-    ASCII), whatever was declared; what is `declared` and decodes all; UTF-8 with single bytes of windows-1252 among it
-    (files that were joined); detection.
+    Order: byte-order mark; ISO 2022 by its escapes; UTF-16 by its NULs; UTF-8 that is no chance (all of the bytes,
+    several characters beyond ASCII), whatever was declared; what is `declared` and decodes all; UTF-8 with single bytes
+    of windows-1252 among it (files that were joined); detection.
     """
     for bom, name in _BOMS:
         if body.startswith(bom):
             return _mixed(body[len(bom) :]) if name == "utf-8" else (body[len(bom) :].decode(name, "replace"), name)
+    if shifted := _SHIFTED.search(body):
+        name = "iso2022_kr" if shifted[0].endswith(b")C") else "iso2022_jp_2"
+        with contextlib.suppress(UnicodeDecodeError):
+            return body.decode(name), name
     wide = _wide(body)
     if wide:
         return body.decode(wide, "replace"), wide

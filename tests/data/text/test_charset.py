@@ -22,6 +22,8 @@ def test_unicode_is_told_from_its_bytes(encoding):
         ("gb2312", "中文内容 测试".encode(), "中文内容 测试", "utf-8"),
         ("gbk", "联通".encode("gbk"), "联通", "gbk"),  # valid UTF-8 by chance
         ("shift_jis", "日本語です".encode("shift_jis"), "日本語です", "shift_jis"),
+        ("us-ascii", "日本語です".encode("iso2022_jp"), "日本語です", "iso2022_jp_2"),
+        ("euc-kr", "한국어".encode("iso2022_kr"), "한국어", "iso2022_kr"),
         ("nonsense", TEXT.encode(), TEXT, "utf-8"),
     ],
 )
