@@ -10,7 +10,6 @@ from typing import Literal
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import xxhash
 
 from trivium.data.config import digest
 from trivium.data.dedup.shingles import shingle
@@ -108,14 +107,3 @@ def estimate(a: bytes, b: bytes) -> float:
             "sets again with the same engine, version, seed and n-gram"
         )
     return float(np.mean(values_of(a) == values_of(b)))
-
-
-def band_keys(signature: bytes, bands: int, rows: int) -> list[bytes]:
-    """One 9-byte key for each band: its number, then the hash of its values. Needs bands x rows values."""
-    stride = rows * 4
-    body = signature[HEAD:]
-    if len(body) < bands * stride:
-        raise DigestError(
-            f"a signature of {len(body) // 4} values has no {bands} bands of {rows}; sign the texts again"
-        )
-    return [bytes((band,)) + xxhash.xxh3_64_digest(body[band * stride : (band + 1) * stride]) for band in range(bands)]

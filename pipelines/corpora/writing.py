@@ -3,14 +3,17 @@
 import os
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from trivium.data.records import Document, finish
-from trivium.data.shards import ShardInfo, plan_shards, shard_name, write_shard
+from trivium.data.shards import ShardInfo, shard_name, write_shard
 from trivium.data.shards.storage import write_whole
 from trivium.data.stage import size_of
 from trivium.errors import BuildError
@@ -21,6 +24,7 @@ from trivium.pipelines.corpora.report.meter import WRITE, Clock
 from trivium.pipelines.corpora.spool import SpoolReader, decode_ref, encode_line, lines_of
 
 WRITTEN = "write/records"
+_BATCH = 1 << 20  # bytes of references read at once
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,34 +34,92 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     path: str
 
 
+class _Planned(msgspec.Struct):
+    """The part of a reference that the plan looks at."""
+
+    id: str
+    source_id: str
+    stored: int
+
+
 def plan(refs: Path, folder: Path, shards: Path, corpus: str, target_bytes: int) -> list[Path]:
     """Writes one file of references for each shard and the file of tasks; returns the latter.
 
-    Raises BuildError when two records have one content or one source id.
+    The driver holds about 80 bytes a record, never their references. Raises BuildError when two records have one
+    content or one source id.
     """
-    found = {}
-    places: dict[str, str] = {}
-    for line in lines_of(refs, "refs"):
-        ref = msgspec.structs.replace(decode_ref(line), signature=b"")
-        other = found.get(ref.id) or (found.get(places[ref.source_id]) if ref.source_id in places else None)
-        if other is not None:
-            same = "content" if other.id == ref.id else "source id"
-            raise BuildError(
-                f"two records have the same {same}: {other.source}: {other.address} and {ref.source}: {ref.address}; "
-                "add `- kind: exact_dedup` to the recipe's stages, or mend the sources"
-            )
-        found[ref.id] = ref
-        places[ref.source_id] = ref.id
+    lines = _Lines(sorted(refs.glob("refs-*")))
+    order = lines.ids.argsort(kind="stable")
+    _refuse_twice(lines, lines.ids[order], order, "content")
+    by_source = lines.source_ids.argsort(kind="stable")
+    _refuse_twice(lines, lines.source_ids[by_source], by_source, "source id")
     shutil.rmtree(folder, ignore_errors=True)  # of an earlier run
     folder.mkdir(parents=True)
     shards.mkdir(parents=True, exist_ok=True)
     tasks = []
-    for number, ids in enumerate(plan_shards({key: ref.stored for key, ref in found.items()}, target_bytes)):
+    for number, records in enumerate(shard_runs(lines.stored[order], target_bytes)):
         path = folder / f"{number:05d}.jsonl"
-        path.write_bytes(b"".join(encode_line(found[key]) + b"\n" for key in ids))
+        with path.open("wb") as file:
+            for record in order[records].tolist():
+                file.write(lines.read(record))
         tasks.append(Task(refs=str(path), path=str(shards / shard_name(corpus, "all", number))))
+    lines.close()
     (folder / "tasks.jsonl").write_bytes(b"".join(encode_line(task) + b"\n" for task in tasks))
     return [folder / "tasks.jsonl"]
+
+
+def shard_runs(sizes: npt.NDArray[np.int64], target_bytes: int) -> list[slice]:
+    """`data.shards.plan_shards` for sizes in order of id: which records form each shard."""
+    total = int(sizes.sum())
+    count = max(1, -(-total // target_bytes))
+    before = np.concatenate(([0], np.cumsum(sizes)[:-1])) if len(sizes) else sizes
+    if total * count > np.iinfo(np.int64).max:
+        before = before.astype(object)
+    numbers = (before * count // max(1, total)).astype(np.int64)
+    starts = [*np.flatnonzero(np.diff(numbers, prepend=-1)).tolist(), len(sizes)]
+    return [slice(start, stop) for start, stop in pairwise(starts)]
+
+
+class _Lines:
+    """Lines of references by number: ids and sizes in memory, the lines themselves where they lie."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self._files = [path.open("rb") for path in paths]
+        decoder = msgspec.json.Decoder(_Planned)
+        ids, source_ids, numbers = [], [], []
+        for number, file in enumerate(self._files):
+            offset = 0
+            for batch in iter(lambda file=file: file.readlines(_BATCH), []):
+                found = [decoder.decode(line) for line in batch]
+                lengths = np.fromiter(map(len, batch), np.int64, len(batch))
+                starts = offset + np.concatenate(([0], np.cumsum(lengths)[:-1]))
+                offset = int(starts[-1] + lengths[-1])
+                ids.append(np.array([one.id for one in found], dtype="S26"))
+                source_ids.append(np.array([one.source_id for one in found], dtype="S26"))
+                stored = np.array([one.stored for one in found], dtype=np.int64)
+                numbers.append(np.stack([np.full(len(batch), number), starts, lengths, stored], axis=1))
+        self.ids = np.concatenate(ids)
+        self.source_ids = np.concatenate(source_ids)
+        self._places = np.concatenate(numbers)
+        self.stored = self._places[:, 3]
+
+    def read(self, record: int) -> bytes:
+        number, start, length, _ = self._places[record].tolist()
+        return os.pread(self._files[number].fileno(), length, start)
+
+    def close(self) -> None:
+        for file in self._files:
+            file.close()
+
+
+def _refuse_twice(lines: _Lines, ordered: npt.NDArray[np.bytes_], order: npt.NDArray[np.intp], what: str) -> None:
+    same = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(same):
+        one, other = (decode_ref(lines.read(int(order[at]))) for at in (same[0], same[0] + 1))
+        raise BuildError(
+            f"two records have the same {what}: {one.source}: {one.address} and {other.source}: {other.address}; "
+            "add `- kind: exact_dedup` to the recipe's stages, or mend the sources"
+        )
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):

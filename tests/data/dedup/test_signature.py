@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivium.data.dedup.shingles import jaccard, shingles, shingles_of
-from trivium.data.dedup.signature import HEAD, band_keys, estimate, sign, sign_hashes, sign_texts, spec, values_of
+from trivium.data.dedup.signature import HEAD, estimate, sign, sign_hashes, sign_texts, spec
 from trivium.errors import DigestError
 
 ENGINES = ("rensa", "datasketch")
@@ -87,16 +87,3 @@ def test_short_texts_have_no_signature():
     assert sign("one two three four five six seven", made(), min_words=20) == b""
     assert sign("", made(), min_words=0) == b""
     assert sign("one two three four", made(), min_words=4) == b""  # fewer words than an n-gram
-
-
-def test_bands_cover_the_values_once_and_know_their_number():
-    signature = sign(" ".join(map(str, range(100))), made(), min_words=5)
-    keys = band_keys(signature, 14, 8)
-    assert [key[0] for key in keys] == list(range(14))
-    assert len(set(keys)) == 14
-    assert len(values_of(signature)) == 112
-    changed = bytearray(signature)
-    changed[-1] ^= 1  # the last value belongs to the last band only
-    assert [a == b for a, b in zip(keys, band_keys(bytes(changed), 14, 8), strict=True)] == [True] * 13 + [False]
-    with pytest.raises(DigestError, match="no 20 bands"):
-        band_keys(signature, 20, 8)

@@ -1,5 +1,6 @@
 """Pieces of the shuffles whose loss a whole build would hide: real duplicates share almost every band."""
 
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from trivium.data.dedup.signature import estimate, sign
 from trivium.data.dedup.sketches import alike, compact, row_type
 from trivium.data.records import Document, Meta, Text, source_id
 from trivium.data.stage import Draft, Drop
+from trivium.pipelines.beam import BeamOptions, run_job
 from trivium.pipelines.corpora.blocks import Range, pack, ranges, read_lines, unpack
-from trivium.pipelines.corpora.shuffles.candidates import BandBlocks, Sets, Verify
+from trivium.pipelines.corpora.shuffles.candidates import BandBlocks, CandidateGraph, Sets, Verify
 from trivium.pipelines.corpora.shuffles.exact import parts
 from trivium.pipelines.corpora.shuffles.sign import SETS, Sign
 from trivium.pipelines.corpora.shuffles.survivors import LISTED, Candidate, Select
@@ -195,3 +197,37 @@ def test_earlier_records_win_and_lose_by_the_same_rule(tmp_path):
     assert sorted((line["source_id"][0], line["survivor"][0]) for line in lines["drops"]) == [("b", "a"), ("d", "a")]
     assert [(line["source_id"][0], line["set"]) for line in lines["tombstones"]] == [("b", "old")]
     assert lines["refs"][0]["duplicates"] == ["b" * 26, "c" * 26, "d" * 26]
+
+
+@pytest.mark.parametrize(
+    ("members", "most", "limit"), [(100_000, 5_000, 60e6), pytest.param(300_000, 20_000, 100e6, marks=pytest.mark.soak)]
+)
+def test_a_hot_band_is_taken_in_bounded_memory(tmp_path, monkeypatch, members, most, limit):
+    """All share one band of a boilerplate: pairs linear in the members, sorted by the disk and not in memory.
+
+    Held at once are the packed records of the shuffle (56 bytes a member) and pieces of `most`; sorted in memory, the
+    four orders of this bucket would take 700 bytes a member.
+    """
+    near = NearDedup(bands=1, rows=8)
+    rows = np.zeros(members, dtype=row_type(near.permutations))
+    rows["source_id"] = np.char.zfill(np.arange(members).astype("S26"), 26)
+    rows["offset"], rows["values"] = np.arange(members), 7
+    rows.tofile(tmp_path / "rows-0")
+    monkeypatch.setattr("trivium.pipelines.corpora.shuffles.candidates.MOST", most)
+    (tmp_path / "sets").mkdir()
+    (tmp_path / "sets/x").touch()
+    sets = Sets([tmp_path / "sets/x"], [])
+    parts = ranges([tmp_path / "rows-0"], record=rows.itemsize, tag=-1)
+    del rows
+    graph = CandidateGraph(near, parts, sets, tmp_path, (0, 1, 1), "pairs")
+    tracemalloc.start()
+    try:
+        run_job("hot", graph, BeamOptions(), logs=tmp_path / "logs")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < limit, f"{peak:,} bytes"
+    found = np.concatenate([np.fromfile(path, np.uint8) for path in tmp_path.glob("pairs-*")]).reshape(-1, PAIR_RECORD)
+    joined = np.unique(np.ascontiguousarray(found[:, :16]).view(">u8"))
+    assert len(joined) == members
+    assert len(found) < 13 * members
