@@ -25,7 +25,7 @@ from trivium.errors import GuardError
 
 MAX_JUNK = 0.01  # share of characters; pages have less than 0.0003, other files more than 0.1 (decision 092)
 MAX_TANGLE = 300_000  # elements that a parser makes by itself of formatting left open (decision 139)
-SKIP = ("a.headerlink", "a.indexlink", ".mw-editsection")
+SKIP = ("a.headerlink", "a.indexlink", ".mw-editsection", ".viewcode-link")
 MIB = 1 << 20
 
 

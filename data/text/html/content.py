@@ -6,6 +6,7 @@ the lead paragraph above it join. Inside, blocks of links and named boilerplate 
 while they leave enough of the page.
 """
 
+import re
 from collections.abc import Iterator
 
 from trivium.data.text.html.names import (
@@ -26,6 +27,7 @@ _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _LEAVES = frozenset({"p", "pre", "tr", "td", "blockquote", "table", "tbody", "ul", "ol", "dl"})
 _PARTS = _HEADINGS | {"p", "pre", "td", "th", "tr", "li", "dt", "dd"}  # judged with the block that they stand in
 _FULL = 80  # characters of own text, without links, that count as a whole paragraph
+_SECTION = re.compile(r"(?:^| )(?:section|sect[1-6]|level[1-6])(?: |$)")
 _LITTLE = 250  # characters of prose below which names may have hidden the text
 _NEARLY_ALL = 0.7
 _NEARLY_ALL_OF_TEXT = 0.85  # of an element that calls itself the text
@@ -59,7 +61,14 @@ def _kind(node: Node) -> int:
         return HIDDEN if is_drawn(node.names) else CLEAN
     if not node.names or tag in ("main", "article") or tag in INLINE or tag in _HEADINGS:
         return DOUBTFUL if tag == "aside" else CLEAN
+    if _is_boxed(node):
+        return CLEAN
     return boilerplate(node.names) or (DOUBTFUL if tag == "aside" else CLEAN)
+
+
+def _is_boxed(node: Node) -> bool:
+    """DocBook's sidebar: a boxed passage of the text with a title, not a column beside it."""
+    return node.names == " sidebar" and any(part.names == " titlepage" for part in node.nodes())
 
 
 def _weigh(order: list[Node], level: int) -> None:
@@ -131,7 +140,14 @@ def _descend(root: Node) -> Node:
         whole = sum([block.claim for block in blocks]) + bare
         if best.claim < keep * whole or best.claim == 0 or best.tag in _LEAVES:
             return node
+        if _is_section(best) and any(child.tag in _HEADINGS for child in node.nodes()):
+            return node  # a part of the text below a heading that is the whole's
         node = best
+
+
+def _is_section(node: Node) -> bool:
+    """A part with a heading of its own, as generators of manuals nest them."""
+    return node.tag == "section" or bool(_SECTION.search(node.names))
 
 
 def _by_claim(node: Node) -> float:

@@ -16,9 +16,10 @@ _DOUBTFUL = (
     "|reactions?|search\\w*|side-?bar|sidebar|sign-?in|signup|skip\\w*|sponsor\\w*|submenu|subscri\\w+|tags?"
     "|teasers?(?![-_ ]?text)|timestamp|toc|toolbar|tooltip|topbar|(?<!elementor-)widget\\w*|wp-caption-text"
 )
+_NEVER = "breadcrumbs?|catlinks|colophon|consent|cookies?|copyright|crumbs|footer|gdpr"
 _SURE = (
-    "addthis\\w*|ambox|author-?(?:bio|box|info)|breadcrumbs?|catlinks|colophon|comment-?respond|commentlist|comments?"
-    "|consent|cookies?|copyright|crumbs|disclaimer|disqus\\w*|entry-?meta|footer|gdpr|hatnote|headerlink"
+    "addthis\\w*|ambox|author-?(?:bio|box|info)|comment-?respond|commentlist|comments?"
+    "|disclaimer|disqus\\w*|entry-?meta|hatnote|headerlink"
     "|jp-relatedposts|masthead|more-?(?:from|news|stories)|breaking-?news|most-?(?:read|popular)|mw-editsection|mw-jump-link|navbar"
     "|navbox\\w*|newsletter\\w*|next-?posts?\\w*|noprint|outbrain|page-?header|pager|pagination|paging|popular|post-?meta"
     "|post-?nav\\w*|postmetadata|prev-?posts?|read-?more|recirc\\w*|recommend\\w*|references|reflist|related\\w*|replies"
@@ -45,6 +46,7 @@ def _any_of(words: str) -> re.Pattern[str]:
 
 
 _DOUBTFUL_NAME, _SURE_NAME, _TEXT_NAME, _BODY_NAME, _LEAD_NAME = map(_any_of, (_DOUBTFUL, _SURE, _TEXT, _BODY, _LEAD))
+_NEVER_NAME = _any_of(_NEVER)
 _TALK = re.compile(r"comment|disqus|repl(?:y|ies)|respond", re.IGNORECASE)
 # What MathJax and KaTeX draw from a formula whose source stands beside it.
 _DRAWN = re.compile(r"katex-html|(?:^| )MathJax(?:_Preview|_SVG|_CHTML)?(?: |$)|mjx-chtml|MathJax_Error")
@@ -52,10 +54,14 @@ _DRAWN = re.compile(r"katex-html|(?:^| )MathJax(?:_Preview|_SVG|_CHTML)?(?: |$)|
 
 @lru_cache(maxsize=_REMEMBERED)
 def boilerplate(names: str) -> int:
-    """CLEAN, DOUBTFUL or SURE; a name that also says that it is the text is CLEAN, one of many words says nothing."""
+    """How sure the name says boilerplate; one that also says that it is the text is CLEAN, one of many words says
+    nothing.
+    """
     names = " ".join([name for name in _HUMP.sub("-", names).split() if len(_WORD.findall(name)) <= _WORDS])
     if _TEXT_NAME.search(names):
         return CLEAN
+    if _NEVER_NAME.search(names):
+        return HIDDEN
     return SURE if _SURE_NAME.search(names) else DOUBTFUL if _DOUBTFUL_NAME.search(names) else CLEAN
 
 

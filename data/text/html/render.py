@@ -230,22 +230,29 @@ class _Writer:
 
     def definitions(self, node: Node, depth: int) -> list[str]:
         found: list[str] = []
+        terms = False  # the last block holds terms that still want their meaning
         for child in node.nodes():
             if child.noise:
                 continue
             if child.tag == "dt":
                 if text := " ".join(self.inline(child, plain=True).split()):
-                    found.append(text)
+                    if terms:  # several terms for one meaning
+                        found[-1] += "\n" + text
+                    else:
+                        found.append(text)
+                    terms = True
             elif child.tag == "dd":
                 inner = self.deeper(child, depth + 1)
                 if inner:
                     text = self.hang(":   ", "\n\n".join(inner))
-                    if found and not found[-1].startswith(":   ") and "\n" not in found[-1]:
+                    if terms:
                         found[-1] += "\n" + text
                     else:
                         found.append(text)
+                terms = False
             else:
                 found += self.blocks(child, depth + 1)
+                terms = False
         return found
 
     def table(self, node: Node, depth: int) -> list[str]:

@@ -221,6 +221,7 @@ def read_tree(markup: str, *, max_elements: int) -> tuple[Node, list[Node]]:
     markup = _UNSEEN.sub("", markup)
     if "math/tex" in markup:  # a script's text is written as it is, not escaped
         markup = _SOURCE.sub(lambda match: match[1] + match[2].replace("&", "&amp;").replace("<", "&lt;"), markup)
+    markup = markup.replace('<span class="classifier">', " : ")  # numpydoc, Sphinx: their style sheets write the colon
     bare = _BARE_BUT_SPANS if any(mark in markup for mark in _TYPESET) else _BARE
     markup = bare.sub("", markup)
     root = node = Node("body", "", None)
