@@ -1,11 +1,11 @@
 # Three commands for those who work on Trivium: check, test, bench. One for those who meet it: demo.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench soak mutate clean
+.PHONY: help setup demo test check bench bench-peers soak mutate clean
 SHELL := /bin/bash
 PY := .venv/bin/python
 
 help: ## Print this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 16
 
 setup: ## Make .venv: system packages, pinned Python packages, trivium (quick when nothing changed)
 	@scripts/setup.sh
@@ -21,6 +21,10 @@ check: setup ## Lint, format, types
 
 bench: setup ## Throughput floors of this machine; on a GPU the kernels' table: docs/benchmarks.md (some: make bench ARGS=loader; ARGS=--help)
 	@$(PY) scripts/bench.py $(ARGS)
+
+bench-peers: setup ## Text stages beside datatrove and text-dedup, each in an environment of its own: docs/corpora/peers.md
+	@scripts/bench_peers.sh
+	@$(PY) bench/text_peers.py --write $(ARGS)
 
 soak: setup ## The long proofs, minutes to hours
 	@$(PY) -m pytest -p no:cacheprovider --durations 0 -m soak $(ARGS)
