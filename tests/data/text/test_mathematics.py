@@ -16,7 +16,7 @@ MATHEMATICAL = {
 }
 OTHER = {
     "prose": FILLER,
-    "prices": "It costs $5 or $10, and $20 with tax; US$ 7 = 6 €, about $3.50 a piece, $100 in all. " * 4,
+    "prices": "It costs $5 or $10, and $20 with tax; US$ 7 = 6 €, about $3.50 a piece. A loaf is $2 + tax in US$. " * 4,
     "shell": 'for f in "$HOME"/*; do echo $f $1 ${x}; done; if [ "$a" = "$b" ]; then exit $?; fi # $PATH\n' * 4,
     "code": "def f(x):\n    return x[i] + 1 if x <= 2 else {'a': 3}\n\nclass A:\n    value: int = 4\n" * 5,
     "Greek": "Το σπίτι είναι μεγάλο και ο κήπος του πράσινος, όπως θα περίμενε κανείς εκεί στην άκρη του δρόμου. " * 4,
