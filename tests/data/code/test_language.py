@@ -1,7 +1,7 @@
 """Languages by name, extension, first line and content; bytes that are no text."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trivium.data.code.language import CodeLanguage
@@ -55,6 +55,7 @@ def test_names_and_first_lines_tell_the_language(path, text, language):
     assert language_of(path, text) == language
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=8), st.text(max_size=200))
 def test_any_name_and_text_has_an_answer(name, text):
     assert kind_of(language_of(name, text)) in ("code", "prose", "data")

@@ -1,6 +1,6 @@
 """Documents of repositories: frames, lineage, what is summed up of the files."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trivium.data.code.repository import Part, Repository, document_of, file_document, framed, framed_size, read_frames
@@ -53,6 +53,7 @@ PATH = st.text("abc/._-", min_size=1, max_size=12)
 TEXT = st.lists(st.text("ab =><\t", max_size=8), min_size=1, max_size=5).map(lambda lines: "\n".join(lines) + "\n")
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(PATH, TEXT), max_size=5))
 def test_files_can_be_read_back_from_a_document(files):
     whole = "".join(framed(path, text) for path, text in files)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from trivium.data.code.filter import POLICY
@@ -9,9 +10,11 @@ from trivium.data.code.language import CodeLanguage
 from trivium.data.code.repository import Repository, read_frames
 from trivium.data.config import load_yaml
 from trivium.data.shards import ShardSet
-from trivium.pipelines.beam import BeamOptions
+from trivium.pipelines.beam import BeamOptions, run_job
 from trivium.pipelines.corpora.driver import build
 from trivium.pipelines.corpora.recipe import Recipe, load_recipe
+from trivium.pipelines.corpora.shuffles.repository import PartGraph, Task
+from trivium.pipelines.corpora.spool import Ref, encode_line, lines_of
 
 MIT = "# SPDX-License-Identifier: MIT\n"
 BODY = "\n\ndef {0}(width, height):\n    return width * height + len('{0}')\n"
@@ -132,13 +135,17 @@ def test_parts_keep_the_order_whatever_order_files_arrive_in(recipe_file, docume
     assert "".join(part.text for part in ring) == documents["ring#1"].text
 
 
-def test_files_can_stay_documents_of_their_own(recipe_file, documents, tmp_path):
-    stages = "stages=[{kind: code_language}, {kind: repository, group: file}]"
-    files = built(recipe_file, tmp_path / "files", stages)
-    ids = {file.meta.source_id for file in files.values()}
-    assert len(files) == len(ids) == len(TREE) - 1
-    assert ids.issuperset(parent for document in documents.values() for parent in document.meta.lineage.parents)
-    assert files["web/src/zz.ts"].text in documents["web#1"].text
+def test_files_can_stay_documents_of_their_own(tmp_path):
+    refs = [
+        Ref(source_id=name, source="s", address=f"r/{name}", id=name, length=1, stored=1, path="p", offset=0, size=1)
+        for name in ("a.py", "b.py")
+    ]
+    (tmp_path / "refs").write_bytes(b"".join(encode_line(ref) + b"\n" for ref in refs))
+    graph = PartGraph(Repository(group="file"), "repository", tmp_path, [tmp_path / "refs"], tmp_path / "out")
+    run_job("order", graph, BeamOptions().in_process(), logs=tmp_path / "logs")
+    tasks = [msgspec.json.decode(line, type=Task) for line in lines_of(tmp_path / "out", "tasks")]
+    assert sorted(task.refs[0].address for task in tasks) == [ref.address for ref in refs]
+    assert all(task.part is None and len(task.refs) == 1 for task in tasks)
 
 
 def test_the_recipe_that_users_copy_states_the_thresholds_that_are_the_default():
