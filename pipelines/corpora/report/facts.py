@@ -79,7 +79,7 @@ def summarize(story: Story) -> dict[str, Any]:
         "corpus": story.recipe.corpus,
         "domain": story.recipe.domain,
         "recipe": digest(story.recipe),
-        "complete": manifest is not None,
+        "complete": manifest is not None and story.limit is None,
         "limit": story.limit,
         "until": story.until,
         "totals": {

@@ -233,6 +233,7 @@ def test_a_part_says_so_and_never_replaces_the_whole(base, whole, tmp_path):
     assert {document.meta.address for document in documents(out)} <= {f"{number:02d}.html" for number in range(5)}
     assert built.facts["totals"]["items"] == 5
     assert read_manifest(out)[0].limit == 5
+    assert built.facts["complete"] is False
     assert "a part: 5 items of each source" in built.page.read_text()
     before = sums(whole)
     for extent in ({"limit": 5}, {"until": "heuristics"}):
