@@ -131,4 +131,6 @@ def _lost(drop: Drop) -> dict[str, Any]:
         "text": drop.excerpt[:SHORT],
         "similarity": drop.similarity,
         "survivor": drop.survivor,
+        "band": drop.band,
+        "beside": drop.beside,
     }

@@ -27,6 +27,7 @@ function keptView(cluster, one) {
 function lostView(cluster, one) {
   const head = [make("span", "chip bad", one.reason)];
   if (typeof one.similarity === "number") head.push(make("span", "", one.similarity === 1 ? "same content" : `similarity ${one.similarity.toFixed(3)}`));
+  if (typeof one.band === "number") head.push(make("span", "soft", `found in band ${one.band}`));
   head.push(make("span", "", one.source));
   const direct = one.survivor !== (cluster.kept[0] || {}).source_id && !cluster.kept.some((kept) => kept.source_id === one.survivor);
   const body = [direct && make("div", "soft", one.detail), direct && make("div", "soft mono", `by way of ${one.survivor}`)];

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trivium.commands import shards_change, shards_records
+from trivium.commands import shards_change, shards_records, shards_tombstones
 from trivium.commands.shards_damage import complain
 from trivium.console import counted, emit_json, note, out, progress
 from trivium.errors import UsageError
@@ -239,7 +239,7 @@ def register(app: typer.Typer) -> None:
     )
     records, change = shards_records, shards_change
     look = (ls, stat, records.show, records.grep, records.sample, change.verify, change.index, change.diff)
-    commands: tuple[Callable[..., None], ...] = (*look, change.drop, gallery, tokenize)
+    commands: tuple[Callable[..., None], ...] = (*look, change.drop, shards_tombstones.tombstones, gallery, tokenize)
     for command in commands:
         group.command()(command)
     app.add_typer(group)

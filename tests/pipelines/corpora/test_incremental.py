@@ -6,7 +6,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
+from trivium.cli import app
 from trivium.data.config import from_mapping
 from trivium.data.dedup.kept import FOLDER, read_kept, read_tombstones
 from trivium.data.dedup.near import NearDedup
@@ -80,6 +82,8 @@ def test_builds_one_after_the_other_are_the_build_of_everything(tmp_path, names)
         assert bool(laid & old) == bool(old)
         assert not laid & gone  # nobody dies twice
         old, gone = old | new, gone | laid
+    told = CliRunner().invoke(app, ["shards", "tombstones", str(tmp_path / names[-1]), "--json"])
+    assert {one["source_id"] for one in msgspec.json.decode(told.stdout)} == laid
     assert old - gone == whole
     assert whole < old
     drops = list(read_rejects(tmp_path / names[-1]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trivium.data.dedup.buckets import BAND_RECORD, PAIR_RECORD
@@ -16,6 +16,7 @@ from trivium.data.dedup.shingles import shingles_of
 from trivium.data.dedup.signature import estimate, sign
 from trivium.data.dedup.sketches import alike, compact, row_type
 from trivium.data.records import Document, Meta, Text, source_id
+from trivium.data.shards import plan_shards
 from trivium.data.stage import Draft, Drop
 from trivium.pipelines.beam import BeamOptions, run_job
 from trivium.pipelines.corpora.blocks import Range, pack, ranges, read_lines, unpack
@@ -24,6 +25,7 @@ from trivium.pipelines.corpora.shuffles.exact import parts
 from trivium.pipelines.corpora.shuffles.sign import SETS, Sign
 from trivium.pipelines.corpora.shuffles.survivors import LISTED, Candidate, Select
 from trivium.pipelines.corpora.spool import Ref, SpoolWriter, encode_line
+from trivium.pipelines.corpora.writing import shard_runs
 
 NEAR = NearDedup()
 
@@ -128,7 +130,7 @@ def test_such_sketches_do_err():
 
 def select(build: Path, candidates: list[Candidate], sets: list[str] | None) -> list[tuple[str, bytes]]:
     """(tag, line) of all that comes out of one partition, given in blocks of three."""
-    worker = Select(str(build), "stage", "near_duplicate", "", ("old",), sets)
+    worker = Select(str(build), "stage", "near_duplicate", "", ("old", "older"), sets)
     worker.setup()
     encoded = [encode_line(candidate) + b"\n" for candidate in candidates]
     blocks = [b"".join(encoded[start : start + 3]) for start in range(0, len(encoded), 3)]
@@ -231,3 +233,42 @@ def test_a_hot_band_is_taken_in_bounded_memory(tmp_path, monkeypatch, members, m
     joined = np.unique(np.ascontiguousarray(found[:, :16]).view(">u8"))
     assert len(joined) == members
     assert len(found) < 13 * members
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2), st.booleans()), max_size=25), st.randoms())
+def test_survivors_are_clusters_and_singletons_whoever_comes_first(tmp_path_factory, members, shuffler):
+    """Each member (its group, its build, whether it stayed there) is kept, dropped, a tombstone, or long gone."""
+    build = tmp_path_factory.mktemp("groups")
+    (ref,) = spooled(build, ["text"])
+    candidates = [
+        Candidate(
+            ref=msgspec.structs.replace(ref, source_id=f"{number:026d}", length=number % 3),
+            key=str(group),
+            build=of,
+            stays=stays,
+        )
+        for number, (group, of, stays) in enumerate(members)
+    ]
+    found = select(build, candidates, None)
+    shuffled = list(candidates)
+    shuffler.shuffle(shuffled)
+    assert sorted(select(build, shuffled, None)) == sorted(found)
+    ids = {tag: [msgspec.json.decode(line)["source_id"] for other, line in found if other == tag] for tag, _ in found}
+    groups: dict[str, list[Candidate]] = {}
+    for one in candidates:
+        groups.setdefault(one.key, []).append(one)
+    best = {min(group, key=lambda one: (-one.ref.length, one.ref.source_id)).ref.source_id for group in groups.values()}
+    new = {one.ref.source_id for one in candidates if not one.build}
+    alive = {one.ref.source_id for one in candidates if one.build and one.stays}
+    assert set(ids.get("refs", ())) == best & new
+    assert set(ids.get("drops", ())) == new - best
+    assert set(ids.get("tombstones", ())) == alive - best
+    assert sum(map(len, ids.values())) == len(set().union(*ids.values())) if ids else True
+
+
+@given(st.dictionaries(st.text("abc", min_size=1, max_size=4), st.integers(0, 300)), st.integers(1, 500))
+def test_shards_are_planned_by_sizes_as_by_records(sizes, target):
+    order = sorted(sizes)
+    runs = shard_runs(np.array([sizes[key] for key in order], dtype=np.int64), target)
+    assert tuple(tuple(order[run]) for run in runs) == plan_shards(sizes, target)

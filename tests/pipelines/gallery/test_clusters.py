@@ -22,6 +22,8 @@ def test_clusters_hold_survivor_and_duplicates_through_every_step(tmp_path):
             excerpt=f"text of {address}",
             survivor=survivor,
             similarity=similarity,
+            band=3 if stage == "near_dedup" else None,
+            beside=survivor,
         )
 
     near = gone("near", stays[0].meta.source_id, 0.87, "near_dedup")
@@ -33,6 +35,10 @@ def test_clusters_hold_survivor_and_duplicates_through_every_step(tmp_path):
     first, second = data["clusters"]
     assert [one["address"] for one in first["kept"]] == ["stays"]
     assert [(one["address"], one["similarity"]) for one in first["lost"]] == [("behind", 1.0), ("near", 0.87)]
+    assert [(one["band"], one["beside"]) for one in first["lost"]] == [
+        (None, near.source_id),
+        (3, stays[0].meta.source_id),
+    ]
     assert first["kept"][0]["text"] == "the text that stays"
     assert first["lost"][0]["survivor"] == near.source_id
     assert (first["near"], first["size"]) == (True, 3)
