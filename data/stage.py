@@ -165,6 +165,11 @@ class ShuffleConfig(StageConfig, kw_only=True):
         """Names of scores that the shuffle looks at; stages before it must write them."""
         return ()
 
+    @property
+    def cuts(self) -> bool:
+        """Whether it takes parts out of texts, which can make two records equal: exact_dedup must follow."""
+        return False
+
     def check(self, name: str, base: Path) -> None:
         """Looks at what the stage `name` reads beside records, before any work. Raises when it can't be used."""
 

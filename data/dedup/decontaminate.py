@@ -60,6 +60,10 @@ class Decontaminate(ShuffleConfig, kw_only=True, tag="decontaminate"):
             if held_out.ngram == 1:
                 raise ValueError(f"sets[{index}].ngram is 1; single words are in every text: give 8 to 13")
 
+    @property
+    def cuts(self) -> bool:
+        return self.action == "cut"
+
     def paths(self) -> dict[tuple[str | int, ...], str]:
         return {("sets", index, "path"): held_out.path for index, held_out in enumerate(self.sets)}
 

@@ -48,6 +48,10 @@ class RepeatedLines(ShuffleConfig, kw_only=True, tag="repeated_lines"):
     ignore_digits: bool = False
     max_source_loss: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.9
 
+    @property
+    def cuts(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class Lines:

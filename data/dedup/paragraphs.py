@@ -38,6 +38,10 @@ class RepeatedParagraphs(ShuffleConfig, kw_only=True, tag="repeated_paragraphs")
     quality: str = ""
     max_source_loss: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.9
 
+    @property
+    def cuts(self) -> bool:
+        return True
+
     def __post_init__(self) -> None:
         if self.min_left > self.min_chars:
             raise ValueError(

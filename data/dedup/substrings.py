@@ -48,6 +48,10 @@ class Substrings(ShuffleConfig, kw_only=True, tag="substrings"):
     max_source_loss: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.9
 
     @property
+    def cuts(self) -> bool:
+        return True
+
+    @property
     def compared(self) -> tuple[str, ...]:
         return (self.quality,) if self.quality else ()
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from trivium.data.config import nearest
+from trivium.data.dedup.exact import ExactDedup
 from trivium.data.stage import DOCUMENTS, RAW, Content, ShuffleConfig, StageConfig
 from trivium.pipelines.corpora.sources import Source
 
@@ -40,7 +41,21 @@ def check_order(
             f"stages[0].kind: {_kind(stages[0])} compares records with each other and can't come first; put a stage "
             "that looks at each record before it, such as heuristics or long_clean"
         )
+    _check_cuts(stages)
     _check_scores(sources, stages, stage_kinds)
+
+
+def _check_cuts(stages: Sequence[StageConfig]) -> None:
+    """Raises ValueError when texts are cut and nothing looks for equal records afterwards; shards take each id once."""
+    for index in reversed(range(len(stages))):
+        stage = stages[index]
+        if isinstance(stage, ExactDedup):
+            return
+        if isinstance(stage, ShuffleConfig) and stage.cuts:
+            raise ValueError(
+                f"stages[{index}].kind: {_kind(stage)} cuts texts, which can make two records equal; put exact_dedup "
+                "behind it (a second one when there is one before)"
+            )
 
 
 def _taken(source: Source, stages: Sequence[StageConfig]) -> Iterator[int]:

@@ -111,6 +111,21 @@ def test_a_cut_leaves_no_more_blank_lines_than_there_were(apply):
     ]
 
 
+def test_a_line_goes_on_its_own_site_only_by_host_and_by_folder(apply):
+    menu = "Home and about us"
+    pages = [draft_of(n, f"own text {n}\n{menu}", address=f"https://www.a.org/{n}") for n in range(3)]
+    pages += [draft_of(10 + n, f"own text {n}\n{menu}", address=f"b/{n}") for n in range(3)]
+    other = [
+        draft_of(20 + n, f"{menu}\nother {n}" if n < 2 else "other", address=f"http://c.org/{n}") for n in range(9)
+    ]
+    work = apply(RepeatedLines(min_documents=2, min_share=0.5, min_left=0), [*pages, *other])
+    kept = {key: menu in text for key, (text,) in segments(work).items()}
+    assert [kept[page.document.meta.source_id] for page in pages] == [False] * 6
+    assert [kept[page.document.meta.source_id] for page in other] == [True, True] + [False] * 7
+    both = apply(RepeatedLines(scope="corpus", min_documents=2, min_share=0.5, min_left=0), [*pages, *other])
+    assert not any(menu in text for (text,) in segments(both).values())
+
+
 def test_pictures_and_segments_stay_and_rows_with_evidence_are_left_alone(apply):
     picture = Image(media="i0.png", width=1, height=1, mime="image/png")
     pages = [draft_of(n, "Same line here", picture, f"own text {n}\nSame line here") for n in range(4)]
