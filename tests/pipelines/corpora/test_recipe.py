@@ -72,7 +72,7 @@ ICONS = ROOT / "recipes/corpora/svg-icons.yaml"
             RECIPE,
             "stages.1={kind: extract_html}",
             "stages.1.kind: extract_html takes HTML pages, and here it gets text documents of extract_html; what it "
-            "takes comes from html_folder or warc: take it out, or read that",
+            "takes comes from html_folder or arc or warc: take it out, or read that",
         ),
         (
             ICONS,
@@ -83,7 +83,7 @@ ICONS = ROOT / "recipes/corpora/svg-icons.yaml"
         (
             ICONS,
             "sources.1.kind=html_folder",
-            "svg_sanitize takes SVG files, and here it gets HTML pages of source 'openmoji'",
+            "exact_dedup takes documents, and here it gets HTML pages of source 'openmoji'; put extract_html before it",
         ),
         (
             RECIPE,
