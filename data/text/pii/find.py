@@ -3,12 +3,12 @@
 import enum
 from collections.abc import Collection, Iterator
 
+from trivium.data.text.pii.accounts import cards, ibans
 from trivium.data.text.pii.emails import emails
 from trivium.data.text.pii.ips import ips
-from trivium.data.text.pii.numbers import cards, ibans
+from trivium.data.text.pii.keys import secrets
 from trivium.data.text.pii.phones import phones
 from trivium.data.text.pii.scan import Scan
-from trivium.data.text.pii.secrets import secrets
 
 Place = tuple[int, int]
 
