@@ -303,7 +303,7 @@ def worker_processes() -> list[int]:
             command = (entry.parent / "cmdline").read_bytes()
         except (OSError, ValueError, IndexError):
             continue
-        if parent == os.getpid() and b"trivium.pipelines.worker" in command:
+        if parent == os.getpid() and b"trivium.pipelines.worker\0" in command:  # and no pool of workers
             found.append(int(entry.parent.name))
     return found
 
@@ -338,6 +338,11 @@ def _as_build_error(name: str, failure: BaseException) -> TriviumError:
                 f"job {name!r}: no room left to write ({full}); free some space or give another --out, then run the "
                 "same command again"
             )
+    if "failed in state CANCELLED" in text:
+        return BuildError(
+            f"job {name!r} was cancelled: its worker pool lost a worker (the pool's log says which; the usual causes "
+            "are too little memory or a kill from outside), or someone cancelled it; the same command again goes on"
+        )
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if "Error" in line.partition(":")[0]] or lines or [type(failure).__name__]
     return BuildError(f"job {name!r} failed: {errors[-1]}; run again with -v for Beam's own log")

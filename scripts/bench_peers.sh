@@ -27,7 +27,7 @@ peer() { # NAME PACKAGE…
 
 # What datatrove's filters, readers and extractors import when they are used, beside what it asks for itself.
 peer datatrove 'datatrove==0.10.1' spacy nltk fasteners fasttext-numpy2-wheel trafilatura lxml_html_clean warcio \
-    python-magic faust-cchardet orjson xxhash regex ftfy
+    python-magic faust-cchardet orjson 'xxhash<4' regex ftfy
 # text-dedup asks for TensorFlow and Spark, which its MinHash never imports; and 0.4.1 asks for Python 3.12.
 peer text-dedup bitarray 'click<9' 'click-option-group<0.6' datasets ftfy numpy psutil pybloom-live regex 'rich<14' scipy \
     setuptools tqdm xxhash zstandard

@@ -144,13 +144,6 @@ def test_shuffles_in_parts_give_the_same_bytes(built, build_small, tmp_path, mon
     assert sums(tmp_path / "b") == sums(built)
 
 
-@pytest.mark.slow
-def test_a_job_service_gives_the_same_bytes(built, build_small, tmp_path):
-    flags = ("--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=LOOPBACK")
-    build_small(tmp_path / "b", options=parse_options(flags))
-    assert sums(tmp_path / "b") == sums(built)
-
-
 def test_a_second_pass_removes_nothing(built, tmp_path, recipe_file, build_small):
     """The kept pages alone, through the same recipe: dedup drops none of them."""
     base = recipe_file.parent
