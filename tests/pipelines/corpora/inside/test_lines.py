@@ -115,9 +115,8 @@ def test_a_line_goes_on_its_own_site_only_by_host_and_by_folder(apply):
     menu = "Home and about us"
     pages = [draft_of(n, f"own text {n}\n{menu}", address=f"https://www.a.org/{n}") for n in range(3)]
     pages += [draft_of(10 + n, f"own text {n}\n{menu}", address=f"b/{n}") for n in range(3)]
-    other = [
-        draft_of(20 + n, f"{menu}\nother {n}" if n < 2 else "other", address=f"http://c.org/{n}") for n in range(9)
-    ]
+    shown = [f"{menu}\nother {n}\nAll rights reserved" if n < 2 else "x\nAll rights reserved" for n in range(9)]
+    other = [draft_of(20 + n, text, address=f"http://c.org/{n}") for n, text in enumerate(shown)]
     work = apply(RepeatedLines(min_documents=2, min_share=0.5, min_left=0), [*pages, *other])
     kept = {key: menu in text for key, (text,) in segments(work).items()}
     assert [kept[page.document.meta.source_id] for page in pages] == [False] * 6
