@@ -114,7 +114,6 @@ def gradients(
     S_VK = _copy(states + place * K * K, K, K, K, K, WARPS)
     dS_VK = _copy(dstates + place * K * K, K, K, K, K, WARPS)
     async_copy.commit_group()
-
     row_JR, c_K = rows_of(K, WARPS), channels_of(K, WARPS)
     valid_JR = row_JR < rows
     mask = valid_JR[:, :, None]
@@ -140,7 +139,6 @@ def gradients(
     )
     x_JRK *= reciprocal(rise_JRK)
     column_CK = gl.allocate_shared_memory(gl.bfloat16, [C, K], operand(K), x_JRK.to(gl.bfloat16).reshape([C, K]))
-
     async_copy.wait_group(1)
     fence_async_shared()
     zero_CC, zero_CK = gl.zeros([C, C], gl.float32, LC), gl.zeros([C, K], gl.float32, L)
@@ -156,15 +154,12 @@ def gradients(
     gl.store(dbeta + start * H + h + i_C * H, (dbeta_C * (1 - beta_C)).to(dbeta.dtype.element_ty), i_C < rows)
     async_copy.wait_group(0)
     fence_async_shared()
-
     # What the chunk's whole decay does: to the state that enters, and (below) to what is written.
     B: gl.constexpr = copy_layout(K, WARPS)
     held_1K = gl.sum(S_VK.load(B).to(gl.float32) * dS_VK.load(B).to(gl.float32), 0).reshape([1, K])
     held = gl.allocate_shared_memory(gl.float32, [1, K], gl.SwizzledSharedLayout(1, 1, 1, [1, 0]), held_1K)
-
-    # A pair of rows enters the decay's gradient twice, with opposite signs: by equal values of its operands, so that it
-    # leaves nothing where both lie behind a decay. Keys are taken as they were rounded for the products; of queries,
-    # what rounding took follows as an operand of its own, where `do` lay. All of it stays in fp32.
+    # A pair of rows enters the decay's gradient twice, with opposite signs: by equal operands, so that nothing is left
+    # of it. Keys are taken as rounded for the products; what rounding took of queries is an operand where `do` lay.
     dq_JRK = _rows_sum(do_CV, S_VK, dqk_columns, column_CK, leaps, exp2(-offset), C, K, L, E)
     x_JRK = gl.load(q + at_JRK, mask, 0.0).to(gl.float32) * (rstd_q_JR * scale)[:, :, None] * rise_JRK
     dG_JRK = x_JRK * dq_JRK
@@ -191,7 +186,6 @@ def gradients(
     x_JRK += gl.convert_layout(sum_CK.reshape([4, 16, K]), E)
     dG_JRK -= _operand(column_CK, K, WARPS) * x_JRK  # once more: held over the sum, it would spill
     dk_JRK += x_JRK * reciprocal(rise_JRK)
-
     # A row meets itself without decay: kept out of dG, its large equal terms leave no rounding there.
     own_JR1 = _spread(own_C, C, K, WARPS)[:, :, None]
     k_JRK = gl.load(k + at_JRK, mask, 0.0).to(gl.float32) * rstd_k_JR[:, :, None]

@@ -29,7 +29,7 @@ def fixture_curves():
         yield module
     finally:
         sys.path.remove(str(ROOT / "bench"))
-        for name in ("_corpus", "_curve_plot"):
+        for name in ("_corpus", "_curve_facts", "_curve_plot"):
             sys.modules.pop(name, None)
 
 
