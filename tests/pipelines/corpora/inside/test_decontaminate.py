@@ -193,3 +193,11 @@ def test_a_set_that_cant_be_read_is_named(apply, tmp_path, content, fields, mess
     config = Decontaminate(sets=(HeldOut(name="s", path=str(tmp_path / "s.jsonl"), fields=fields),))
     with pytest.raises(InputError, match=message):
         apply(config, [draft_of(0, "text")])
+
+
+def test_what_is_common_is_counted_again_until_it_does_not_change(apply, tmp_path):
+    first, second, third = (" ".join(f"{letter}{n}" for n in range(6)) for letter in "abc")
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps(text) + "\n" for text in (first, second, third)))
+    config = Decontaminate(sets=(HeldOut(name="s", path=str(tmp_path / "s.jsonl")),), ngram=3, max_documents=1)
+    chain = [draft_of(n, text) for n, text in enumerate((f"{first}\n{second}", f"{second}\n{third}", third))]
+    assert len(apply(config, chain).drops) == 3  # each drop makes the next record's n-grams rare
