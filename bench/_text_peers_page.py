@@ -16,7 +16,7 @@ verified pairs, rejects, shards and report.
 
 def page(facts: dict[str, Any]) -> str:
     named = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
-    lines = [HEAD, f"Commit {facts['commit']}; {facts['machine']}; {named}.", ""]
+    lines = [HEAD, f"Commit {facts['commit']}; {facts['machine']}; {named}.", "", *facts.get("notes", ()), ""]
     lines.append("| stage | tool | documents | CPU s | documents/s | MB/s | peak MB |")
     lines.append("|---|---|---:|---:|---:|---:|---:|")
     for row in facts["rows"]:

@@ -133,7 +133,7 @@ def run_stage(tool: str, stage: str, folder: Path) -> dict[str, Any]:
         "documents_a_second": round(found["documents"] / max(1e-9, found["seconds"]), 1),
         "megabytes_a_second": round(found["bytes"] / 1e6 / max(1e-9, found["seconds"]), 2),
         "process_seconds": round(usage.ru_utime + usage.ru_stime, 2),
-        "peak_mb": round(usage.ru_maxrss * 1024 / 1e6),
+        "peak_mb": found["peak_mb"],
         "kept": found.get("kept"),
     }
 

@@ -38,7 +38,10 @@ def timed(texts: list[str], work: Callable[[list[str]], Any]) -> dict[str, Any]:
 
 def main(stages: dict[str, Stage]) -> int:
     stage, folder, result = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    result.write_text(json.dumps(stages[stage](folder)), encoding="utf-8")
+    found = stages[stage](folder)
+    # Not ru_maxrss, which a process inherits from the one that started it.
+    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    result.write_text(json.dumps(found | {"peak_mb": round(int(peak.split()[1]) * 1024 / 1e6)}), encoding="utf-8")
     return 0
 
 
