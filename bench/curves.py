@@ -184,7 +184,6 @@ def run_path(
     path: str, preset: str, experts: bool, steps: int, device: torch.device, options: argparse.Namespace
 ) -> tuple[Curve, dict[int, Tensor]]:
     """One training run on `path`, and the choices of its experts by step; the same rows for every path."""
-    prepare(device)
     config = model_config(preset, experts)
     documents = _corpus.texts(ROOT)
     words = _corpus.Words(documents, config.backbone.vocab)
@@ -212,7 +211,11 @@ def compare(
     names = PATHS if third else PATHS[:2]
     run = partial(run_path, preset=preset, experts=experts, steps=steps, device=device, options=options)
     curves, choices, wrong = [], [], []
-    with ProcessPoolExecutor(len(names), multiprocessing.get_context("spawn")) if options.apart else nullcontext() as p:
+    with (
+        ProcessPoolExecutor(len(names), multiprocessing.get_context("spawn"), prepare, (device,))
+        if options.apart
+        else nullcontext()
+    ) as p:
         for curve, chosen in p.map(run, names) if p else map(run, names):
             note(f"{preset} {'with experts' if experts else 'dense'} {curve.path}: {len(curve.losses)} steps in "
                  f"{curve.seconds:.1f} s, loss {curve.losses[0]:.4f} → {curve.losses[-1]:.4f}")  # fmt: skip
@@ -304,6 +307,7 @@ def main(arguments: list[str]) -> int:
     device = torch.device("cuda" if torch.cuda.is_available() and options.device != "cpu" else "cpu")
     if options.device == "cuda" and device.type != "cuda":
         parser.error("--device cuda: torch finds no CUDA device; leave the option out")
+    prepare(device)
     found: list[Comparison] = []
     curves: list[Curve] = []
     wrong: list[str] = []

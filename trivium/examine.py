@@ -27,6 +27,7 @@ _PURPOSES = {
     "ray": "launching on several machines (not built yet)",
     "dev": "make check, make test",
     "bench": "a peer beside ours in bench/loader.py",
+    "quality": "trivium quality train",
     "interop": "independent models in tests/model/interop",
 }
 # What is lost without one package where the rest of its extra works on.

@@ -185,8 +185,12 @@ def parse(payload: bytes, kind: type[S], path: Place, name: str, version: int) -
 
 
 def encode(value: Manifest) -> bytes:
-    """Canonical bytes: sorted keys, indented, since people read it."""
-    return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2) + b"\n"
+    """Canonical bytes: sorted keys, indented, since people read it. A whole set says nothing of `limit`, so that its
+    bytes, and the digest that runs know it by, are those of sets from before there were parts."""
+    facts = msgspec.to_builtins(value)
+    if value.limit is None:
+        del facts["limit"]
+    return msgspec.json.format(msgspec.json.encode(facts, order="sorted"), indent=2) + b"\n"
 
 
 def read_manifest(folder: Place) -> tuple[Manifest, str]:

@@ -26,6 +26,7 @@ def fixture_curves():
         spec = importlib.util.spec_from_file_location("curves", ROOT / "bench" / "curves.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
+        module.facts = sys.modules["_curve_facts"]
         yield module
     finally:
         sys.path.remove(str(ROOT / "bench"))
@@ -126,7 +127,7 @@ def test_both_paths_train_and_the_report_holds_their_curves(curves, tmp_path, mo
     for pair, comparison, _ in found:
         assert pair[0].losses == pair[1].losses  # both are the PyTorch path here
         assert pair[2].losses == pytest.approx(pair[1].losses, abs=1e-4)  # the same but for roundings
-        assert comparison.floor == curves.distance(comparison.experts, pair[2].losses, pair[1].losses)
+        assert comparison.floor == curves.facts.distance(comparison.experts, pair[2].losses, pair[1].losses)
         assert all(entry.endswith(": PyTorch") for entry in pair[0].taken)
         assert (comparison.verdict, comparison.found) == ("missing", 0.0)
     assert found[1][1].flips == {"0": 0.0, "1": 0.0, "2": 0.0}
