@@ -31,6 +31,10 @@ class Limit(Strict, kw_only=True):
             raise ValueError(f"no score {self.score!r}; known: {', '.join(self.KNOWN)}")
         if self.min is None and self.max is None:
             raise ValueError(f"the rule on {self.score!r} has neither min nor max")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(
+                f"the rule on {self.score!r} wants at least {self.min:g} and at most {self.max:g}; nothing keeps that"
+            )
         if not _REASON.fullmatch(self.reason):
             raise ValueError(f"reason {self.reason!r}: use lower-case letters, digits and _")
 

@@ -19,6 +19,7 @@ from trivium.errors import MissingDependencyError
 from trivium.needs import cure
 
 _PREFIX = "__label__"
+_ISO = re.compile(r"[a-z]{2,3}")
 _PARAGRAPHS = re.compile(r"(\n(?:[ \t]*\n)+)")
 _CODE = ("    ", "\t", "```", "~~~", ">>>", "$ ")
 
@@ -81,6 +82,9 @@ class Language:
         max_foreign: float = 1.0
 
         def __post_init__(self) -> None:
+            for code in self.keep:
+                if not _ISO.fullmatch(code):
+                    raise ValueError(f"keep: {code!r} is no language code of two or three letters, such as en or ceb")
             for name in ("min_score", "paragraph_score", "max_foreign"):
                 value = getattr(self, name)
                 if not 0.0 <= value <= 1.0:

@@ -14,7 +14,7 @@ import msgspec
 
 from trivium.data.config import digest
 from trivium.data.stage import Draft, Drop, Outcome, ShuffleConfig, Stage, size_of
-from trivium.pipelines.corpora.driver import Extent, cut
+from trivium.pipelines.corpora.driver import Extent, Segment, cut
 from trivium.pipelines.corpora.marks import Input, source_input
 from trivium.pipelines.corpora.output import BUILD, REPORT, Owner, refuse_foreign, refuse_inside
 from trivium.pipelines.corpora.places import Places, list_places
@@ -108,7 +108,7 @@ def _sampled(
             opened.append(stage)
         for source in recipe.sources:
             sample = samples[source.name] = _Sample()
-            for draft in _drafts(source, recipe, places, stages, first.item_names, sample):
+            for draft in _drafts(source, recipe, places, stages, first, sample):
                 texts += 1
                 for name, config in shuffles:
                     keys[name] += _keys(config, draft.document.text)
@@ -124,9 +124,9 @@ def _keys(config: ShuffleConfig, text: str) -> int:
 
 
 def _drafts(
-    source: Source, recipe: Recipe, places: Places, stages: list[Stage], names: tuple[str, ...], sample: _Sample
+    source: Source, recipe: Recipe, places: Places, stages: list[Stage], segment: Segment, sample: _Sample
 ) -> Iterator[Draft]:
-    from trivium.pipelines.corpora.items import run_stage
+    from trivium.pipelines.corpora.items import passes, run_stage
 
     def walk(outcome: Outcome, depth: int) -> Iterator[Draft]:
         if isinstance(outcome, Drop):
@@ -135,7 +135,9 @@ def _drafts(
             if isinstance(outcome, Draft):
                 yield outcome
             return
-        for result in run_stage(stages[depth], names[depth], outcome):
+        left = passes(segment.items[depth], outcome, source)
+        results = [outcome] if left else run_stage(stages[depth], segment.item_names[depth], outcome)
+        for result in results:
             yield from walk(result, depth + 1)
 
     parts = places.parts[source.name]

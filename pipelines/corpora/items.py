@@ -176,12 +176,8 @@ class RunStages(beam.DoFn):
             yield refuse(outcome, self._job.names[-1], "crash", "no stage made a document of this item", error=True)
 
     def _passes(self, depth: int, item: Item) -> bool:
-        """Whether the stage makes documents of another kind of files than this item is, and so leaves it as it is."""
-        takes = self._job.stages[depth].TAKES
-        if isinstance(item, Draft):
-            return takes <= RAW
-        source = self._job.sources.get(item.source)
-        return source is not None and source.GIVES not in takes
+        source = None if isinstance(item, Draft) else self._job.sources.get(item.source)
+        return passes(self._job.stages[depth], item, source)
 
     def _run(self, depth: int, name: str, item: Item) -> Iterable[Outcome]:
         """One call of a stage, measured."""
@@ -212,6 +208,13 @@ class RunStages(beam.DoFn):
         size = size_of(draft)
         self._counters.meter.ran(SPOOL, clock.stop(), size, size)
         return line
+
+
+def passes(stage: StageConfig, item: Item, source: Source | None) -> bool:
+    """Whether a stage makes documents of another kind of files than this item of `source` is, and so leaves it."""
+    if isinstance(item, Draft):
+        return stage.TAKES <= RAW
+    return source is not None and source.GIVES not in stage.TAKES
 
 
 def run_stage(stage: Stage, name: str, item: Item) -> Iterable[Outcome]:

@@ -14,6 +14,7 @@ from trivium.data.policy import Limit, decide
 from trivium.data.records import Step, Text
 from trivium.data.stage import Draft, Item, Outcome, StageConfig
 from trivium.data.text.pii.find import KINDS, Kind, find
+from trivium.data.text.pii.phones import known
 
 PLACEHOLDERS = {
     Kind.SECRET: "|||SECRET_KEY|||",
@@ -68,6 +69,10 @@ class Pii:
             for region in self.regions:
                 if len(region) != 2 or not region.isascii() or not region.isupper():
                     raise ValueError(f"region {region!r} is no ISO 3166 code of two capitals, such as US or DE")
+                if not known(region):
+                    raise ValueError(
+                        f"region {region!r} has no numbering plan; give a country, such as US or DE"
+                    )
             left = sorted({rule.score for rule in self.policy} - {score_of(kind) for kind in self.kinds})
             if left:
                 raise ValueError(

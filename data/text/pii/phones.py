@@ -22,6 +22,15 @@ _DIGITS = (7, 15)  # of a number (E.164 has at most 15)
 _NATIONAL = 9  # digits of a national number that is not named, at least
 
 
+def known(region: str) -> bool:
+    """Whether the library has a numbering plan of this region; True where it is not installed."""
+    try:
+        from phonenumbers import SUPPORTED_REGIONS
+    except ModuleNotFoundError:
+        return True
+    return region in SUPPORTED_REGIONS
+
+
 def phones(scan: Scan, regions: tuple[str, ...]) -> Iterator[tuple[int, int]]:
     """Valid numbers: with their country's code, or as one of `regions` writes them.
 

@@ -96,3 +96,8 @@ def test_foreign_paragraphs_are_measured_or_go(run):
     assert (drop.reason, drop.scores["foreign"]) == ("mixed_languages", measured.meta.scores["foreign"])
     with pytest.raises(ValueError, match="max_foreign"):
         Language.Config(max_foreign=0.5)
+
+
+def test_a_language_by_its_name_is_refused():
+    with pytest.raises(ValueError, match="'english' is no language code"):
+        Language.Config(keep=("en", "english"))

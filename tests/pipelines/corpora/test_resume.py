@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from trivium.cli import app
@@ -290,6 +291,19 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(base, whole, tmp_p
     shown = CliRunner().invoke(app, ["build", str(base / "recipe.yaml"), "--out", str(tmp_path / "out"), "--dry-run"])
     assert (shown.exit_code, "nothing was written; estimates (~) are by 12 items" in shown.output) == (0, True)
     assert sums(tmp_path) == before
+
+
+def test_a_dry_run_leaves_other_kinds_of_files_to_their_own_stage(base, tmp_path):
+    (tmp_path / "notes").mkdir()
+    for number in range(3):
+        (tmp_path / "notes" / f"{number}.md").write_text(f"# Note {number}\n\nWords of it.\n", encoding="utf-8")
+    whole = yaml.safe_load((base / "recipe.yaml").read_text(encoding="utf-8"))
+    notes = {"kind": "markdown_folder", "name": "notes", "path": str(tmp_path / "notes"), "license": "MIT"}
+    pages = [source | {"path": str(base / source["path"])} for source in whole["sources"]]
+    recipe = whole | {"sources": [*pages, notes], "stages": [*whole["stages"][:1], {"kind": "extract_markdown"}]}
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    facts = survey(load_recipe(tmp_path / "recipe.yaml"), tmp_path, tmp_path / "out", Extent(), workers=1)
+    assert [source["records"] for source in facts["sources"]] == [12, 3]
 
 
 def test_the_report_shows_the_command_without_secrets(monkeypatch):

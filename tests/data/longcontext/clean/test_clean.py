@@ -166,6 +166,7 @@ def test_the_first_broken_limit_names_the_reason(text, reason):
     [
         ({"score": "blobs", "reason": "r", "max": 1}, "no score 'blobs'"),
         ({"score": "characters", "reason": "r"}, "neither min nor max"),
+        ({"score": "characters", "reason": "r", "min": 100, "max": 10}, "at least 100 and at most 10; nothing keeps"),
     ],
 )
 def test_a_wrong_policy_is_named(limit, message):

@@ -169,3 +169,9 @@ def test_real_mails_that_were_labelled_by_hand():
         found, missed, false = (counts[kind, name] for name in ("found", "missed", "false"))
         assert found / (found + false) >= precision, counts
         assert found / (found + missed) >= recall, counts
+
+
+@pytest.mark.parametrize("region", ["XX", "us", "USA"])
+def test_a_region_without_a_numbering_plan_is_refused(region):
+    with pytest.raises(ValueError, match=f"region '{region}'"):
+        Pii.Config(regions=(region,))
