@@ -153,6 +153,9 @@ class StageConfig(Strict, kw_only=True, tag_field="kind"):
         """The same parameters with absolute paths; `base` is the folder of the relative ones."""
         return self.with_paths({keys: str((base / path).absolute()) for keys, path in self.paths().items()})
 
+    def check(self, name: str, base: Path) -> None:
+        """Looks at what the stage `name` reads beside records, before any work. Raises when it can't be used."""
+
 
 class ShuffleConfig(StageConfig, kw_only=True):
     """Base of stages that look at the whole corpus at once; pipelines/corpora/shuffles/ runs each kind as Beam jobs.
@@ -169,9 +172,6 @@ class ShuffleConfig(StageConfig, kw_only=True):
     def cuts(self) -> bool:
         """Whether it takes parts out of texts, which can make two records equal: exact_dedup must follow."""
         return False
-
-    def check(self, name: str, base: Path) -> None:
-        """Looks at what the stage `name` reads beside records, before any work. Raises when it can't be used."""
 
     def build(self) -> Stage:
         raise TypeError(f"{self.__struct_config__.tag} is a shuffle; the build driver runs it")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from msgspec import Meta
 
 from trivium.data.dedup.edits import Span, merged
-from trivium.data.dedup.heldout import HeldOut
+from trivium.data.dedup.heldout import HeldOut, items_of
 from trivium.data.dedup.runs import Table
 from trivium.data.dedup.shingles import ngrams
 from trivium.data.dedup.units import Hashes, Tokens, distinct
@@ -66,6 +66,11 @@ class Decontaminate(ShuffleConfig, kw_only=True, tag="decontaminate"):
 
     def paths(self) -> dict[tuple[str | int, ...], str]:
         return {("sets", index, "path"): held_out.path for index, held_out in enumerate(self.sets)}
+
+    def check(self, name: str, base: Path) -> None:
+        """The first item of each set must have the fields that the recipe names."""
+        for held_out in self.sets:
+            next(items_of(held_out, base / held_out.path), None)
 
     def with_paths(self, paths: Mapping[tuple[str | int, ...], str]) -> Self:
         sets = tuple(

@@ -59,6 +59,9 @@ class Quality:
         def paths(self) -> dict[tuple[str | int, ...], str]:
             return {("path",): self.path}
 
+        def check(self, name: str, base: Path) -> None:
+            read_model(base / self.path)
+
         def with_paths(self, paths: Mapping[tuple[str | int, ...], str]) -> Self:
             return msgspec.structs.replace(self, path=paths.get(("path",), self.path))
 

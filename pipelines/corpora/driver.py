@@ -137,8 +137,7 @@ def run(
         refuse_inside(out, f"source {source.name!r}", source.reads(base))
     for name, stage in zip(recipe.stage_names()[1:], recipe.stages, strict=True):
         refuse_inside(out, f"stage {name!r}", (base / path for path in stage.paths().values()))
-        if isinstance(stage, ShuffleConfig):
-            stage.check(name, base)
+        stage.check(name, base)
     extent.check(recipe, out)
     places = list_places(recipe, base, extent.limit)
     out = out.absolute()

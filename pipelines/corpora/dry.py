@@ -44,6 +44,8 @@ def survey(recipe: Recipe, base: Path, out: Path, extent: Extent, workers: int) 
     for source in recipe.sources:
         source.check(base)
         refuse_inside(out, f"source {source.name!r}", source.reads(base))
+    for name, stage in zip(recipe.stage_names()[1:], recipe.stages, strict=True):
+        stage.check(name, base)
     extent.check(recipe, out)
     refuse_foreign(out.absolute(), recipe.corpus)
     places = list_places(recipe, base, extent.limit)

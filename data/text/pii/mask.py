@@ -70,9 +70,7 @@ class Pii:
                 if len(region) != 2 or not region.isascii() or not region.isupper():
                     raise ValueError(f"region {region!r} is no ISO 3166 code of two capitals, such as US or DE")
                 if not known(region):
-                    raise ValueError(
-                        f"region {region!r} has no numbering plan; give a country, such as US or DE"
-                    )
+                    raise ValueError(f"region {region!r} has no numbering plan; give a country, such as US or DE")
             left = sorted({rule.score for rule in self.policy} - {score_of(kind) for kind in self.kinds})
             if left:
                 raise ValueError(

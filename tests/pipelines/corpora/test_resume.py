@@ -22,7 +22,7 @@ from trivium.commands.build import shown_command
 from trivium.data.config import from_mapping
 from trivium.data.records import Document
 from trivium.data.shards import ShardSet, read_manifest
-from trivium.errors import UsageError
+from trivium.errors import TriviumError, UsageError
 from trivium.pipelines.beam import BeamOptions
 from trivium.pipelines.corpora.driver import Built, Extent, run
 from trivium.pipelines.corpora.dry import survey
@@ -341,3 +341,25 @@ def test_jobs_that_share_a_folder_are_told_apart(tmp_path):
     assert third.earlier("part 0 of another key", folder) is None
     assert (third.earlier("part 1", folder), third.used) == (None, 0)
     assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("stage", "message"),
+    [
+        ({"kind": "quality", "path": "beside.jsonl"}, "no quality model"),
+        (
+            {"kind": "decontaminate", "sets": [{"name": "s", "path": "beside.jsonl", "fields": ["question", "answr"]}]},
+            "no field 'answr'; found answer, question|no field 'answr'; found question, answer",
+        ),
+    ],
+)
+def test_what_a_late_stage_reads_is_looked_at_before_any_work(base, tmp_path, stage, message):
+    whole = yaml.safe_load((base / "recipe.yaml").read_text(encoding="utf-8"))
+    sources = [source | {"path": str(base / source["path"])} for source in whole["sources"]]
+    (tmp_path / "beside.jsonl").write_text('{"question": "q", "answer": "a"}\n', encoding="utf-8")
+    recipe = whole | {"sources": sources, "stages": [*whole["stages"], stage]}
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    for look in (started, lambda at, out: survey(load_recipe(at / "recipe.yaml"), at, out, Extent(), workers=1)):
+        with pytest.raises(TriviumError, match=message):
+            look(tmp_path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
