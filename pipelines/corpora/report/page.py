@@ -4,6 +4,7 @@ Odd: excerpts are foreign and may be hostile. Everything is escaped by the templ
 would obey is written out, and the page's content policy lets no script run at all: it has none of its own.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +28,18 @@ def write_report(folder: Path, facts: dict[str, Any]) -> Path:
     target = folder / REPORT
     target.mkdir(parents=True, exist_ok=True)
     write_whole(target / FACTS, msgspec.json.format(msgspec.json.encode(facts), indent=2) + b"\n")
-    write_whole(target / PAGE, render(facts).encode("utf-8", "replace"))
+    beside = sorted(path.name for path in target.glob("*.json") if path.name != FACTS)
+    write_whole(target / PAGE, render(facts, beside).encode("utf-8", "replace"))
     return target / PAGE
 
 
-def render(facts: dict[str, Any]) -> str:
-    """The page as text."""
+def render(facts: dict[str, Any], beside: Sequence[str] = ()) -> str:
+    """The page as text; `beside`: reports of stages that look inside texts, in the same folder."""
     environment = templates(Path(__file__).parent)
     environment.filters |= {"size": lambda count: "–" if count is None else size(count), "bar": _bar}
     return environment.get_template("page.html.j2").render(
         facts=facts,
+        beside=beside,
         policy=policy([]),
         charts=_charts(facts),
         resolved=write_yaml(facts["resolved"]),

@@ -174,6 +174,7 @@ def hostile_story() -> Story:
 def test_a_hostile_record_stays_text():
     facts = summarize(hostile_story())
     page = render({**facts, "resolved": {}})
+    assert '<a href="repeated_lines.json">' in render({**facts, "resolved": {}}, ["repeated_lines.json"])
     assert Elements(page).found <= ELEMENTS
     assert "<script" not in page.lower()
     assert "onerror" not in Elements(page).attributes
