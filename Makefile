@@ -27,7 +27,7 @@ bench-peers: setup ## Text stages beside datatrove and text-dedup, each in an en
 	@$(PY) bench/text_peers.py --write $(ARGS)
 
 soak: setup ## The long proofs, minutes to hours
-	@$(PY) -m pytest -p no:cacheprovider --durations 0 -m soak $(ARGS)
+	@$(PY) -m pytest -p no:cacheprovider -o faulthandler_timeout=0 --durations 0 -m soak $(ARGS)
 
 mutate: setup ## Apply every deliberate defect of tests/mutations.yaml; each must turn its test red
 	@$(PY) scripts/mutate.py $(ARGS)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from trivium.data.config import Strict
+from trivium.model.machine import GPUS
 
 Line = Mapping[str, Any]
 
@@ -24,7 +25,7 @@ MEAN_LOAD, WORST_LOAD, LOAD_EXPERTS, LOAD_TOKENS = 1.15, 1.3, 256, 65536
 WORTH = 0.1  # nats a token that the true picture is worth, at the low end of the interval
 SOME_THOUSAND = 2000  # steps
 FALL = 0.5  # nats that a switched model's loss must fall
-PEAK_FLOPS = 989e12  # one H200, bf16, dense
+PEAK_FLOPS = GPUS["h200"].peak
 
 
 class Verdict(Strict, frozen=True, kw_only=True):
@@ -107,17 +108,22 @@ def load(lines: Sequence[Line], settled: int = SETTLED) -> dict[str, Any] | None
 
 
 def speed(lines: Sequence[Line], flops_a_token: int | None) -> dict[str, Any]:
-    """Of the second half of the steps: median seconds, tokens a second, MFU."""
+    """Of the second half of the steps: median seconds, tokens a second, MFU.
+
+    MFU is the median of the lines' own; lines of before they had one give theirs by `flops_a_token`, on one H200.
+    """
     half = lines[len(lines) // 2 :]
     if not half:
         return {"seconds": None, "tokens_per_second": None, "mfu": None, "waiting": None}
     seconds = statistics.median(line["time"]["step"] for line in half)
     tokens = statistics.fmean(sum(line["tokens"].values()) for line in half)
+    told = [line["time"]["mfu"] for line in half if line["time"].get("mfu")]
+    reckoned = None if flops_a_token is None else flops_a_token * tokens / seconds / PEAK_FLOPS
     waiting = sum(line["time"]["data"] for line in half) / sum(line["time"]["step"] for line in half)
     return {
         "seconds": seconds,
         "tokens_per_second": tokens / seconds,
-        "mfu": None if flops_a_token is None else flops_a_token * tokens / seconds / PEAK_FLOPS,
+        "mfu": statistics.median(told) if told else reckoned,
         "waiting": waiting,
     }
 
@@ -193,7 +199,7 @@ def judge(runs: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, str]) -> l
             verdicts.append(Verdict(what=name, found="no step", wanted="a run", verdict="missing"))
         elif kind == "run":
             verdicts += _judge_run(name, facts)
-        elif kind == "load":
+        elif kind in ("load", "trial"):
             verdicts += _judge_load(name, facts)
         else:
             verdicts.append(_judge_switch(name, facts))
@@ -235,14 +241,15 @@ def _judge_run(name: str, facts: Mapping[str, Any]) -> list[Verdict]:
 
 
 def _judge_load(name: str, facts: Mapping[str, Any]) -> list[Verdict]:
-    """The bounds are Quantile Balancing's; the sign step's load stands beside it, without a verdict of its own."""
+    """The bounds are Quantile Balancing's at the report's warm-up. The sign step's load, and trials of other rates and
+    sizes, stand beside it without a verdict of their own."""
     found = facts["load"]
     if found is None or found["mean"] is None:
         return [Verdict(what=f"{name}: load", found="too few steps", wanted=f"> {SETTLED} steps", verdict="missing")]
     told = f"mean over layers {found['mean']:.3f}, worst layer {found['worst']:.3f}, {found['tokens']:,} tokens a step"
     good = found["mean"] <= MEAN_LOAD and found["worst"] <= WORST_LOAD
     verdict = "missing" if found["tokens"] < LOAD_TOKENS else "pass" if good else "FAIL"
-    if facts.get("balance") != "quantile":
+    if facts.get("balance") != "quantile" or name.startswith("trial-"):
         verdict = "beside"
     wanted = f"mean ≤ {MEAN_LOAD:g}, worst ≤ {WORST_LOAD:g} after step {SETTLED}, {LOAD_EXPERTS} experts"
     return [Verdict(what=f"{name}: max / mean load", found=told, wanted=wanted, verdict=verdict)]

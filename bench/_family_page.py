@@ -144,7 +144,7 @@ def pictures(gathered: Gathered, facts: Mapping[str, Any]) -> dict[str, str]:
     kinds = {name: kind for name, kind in gathered.kinds().items() if name in facts}
     steps = {name: [line for line in lines if line["kind"] == "step"] for name, lines in gathered.lines.items()}
     runs = [name for name, kind in kinds.items() if kind == "run" and steps[name]]
-    loads = [name for name, kind in kinds.items() if kind == "load" and steps[name]]
+    loads = [name for name, kind in kinds.items() if kind in ("load", "trial") and steps[name]]
     switches = [name for name, kind in kinds.items() if kind == "switch" and steps[name]]
 
     def column(name: str, *keys: str) -> list[float | None]:
@@ -223,7 +223,7 @@ def page(gathered: Gathered, facts: Mapping[str, Any], verdicts: Sequence[Verdic
         "![health](health.svg)",
     ]
     parts += ["", "### Pictures", "", *_pictures(runs)]
-    loads = {name: facts[name] for name, kind in kinds.items() if kind == "load"}
+    loads = {name: facts[name] for name, kind in kinds.items() if kind in ("load", "trial")}
     parts += ["", "## Load of the experts", "", *_loads_table(loads), "", "![load](load.svg)"]
     parts += ["", "## Every switch trains", "", *_switches({n: facts[n] for n, k in kinds.items() if k == "switch"})]
     parts += ["", "![switches](switches.svg)", "", "## Commands", "", *_commands(facts)]

@@ -44,6 +44,7 @@ from trivium.model.optim import OptimizerConfig
 from trivium.model.presets import configure, dense
 from trivium.pipelines.train.balance import router_scores
 from trivium.pipelines.train.config import Run
+from trivium.pipelines.train.ranks import ALONE, Ranks
 from trivium.pipelines.train.step import train_step
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,6 +65,7 @@ class Setting:
 
     run: Run
     device: torch.device
+    ranks: Ranks = ALONE
 
     def autocast(self) -> AbstractContextManager[Any]:
         return torch.autocast("cuda", dtype=torch.bfloat16) if self.device.type == "cuda" else nullcontext()

@@ -7,6 +7,7 @@ the last. Writes the page, and beside it the losses (.json) and the picture (.sv
 """
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -18,11 +19,14 @@ HEAD = """\
 # Training on the kernels beside training on the PyTorch path
 
 Made by `python bench/curves_page.py` from runs of `python bench/curves.py`; don't edit it. The same seeds and rows,
-nothing but the path differs. *floor* is the PyTorch path beside itself with other, equally right roundings: what
-chance alone does. Flips: share of (layer, token) whose chosen experts differ, on the same held-out row. Seconds are
-of runs that shared a machine.
+nothing but the path differs. Runs without experts must stay together step by step. With experts a rounding flips a
+choice sooner or later and nothing pulls two sound runs together again, so there the means of the last losses are
+compared, and *flips* tell how far they are apart: the share of (layer, token) on one held-out row whose sets of chosen
+experts differ in one expert or more, before the first step (equal weights, other roundings) and after the last.
+*floor* is the PyTorch path beside itself with other, equally right roundings: what chance alone does; it decides
+nothing. Seconds are of runs that shared a machine, and no measure of speed. The picture shows the losses of both paths.
 
-| model | rule | found | needed | floor | steps, seconds (kernels, PyTorch) | flips, first and last | |
+| model | rule | found | needed | floor | steps, then seconds on the kernels and on PyTorch | flips, first and last | |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
@@ -45,7 +49,8 @@ def page(runs: list[curves.Facts], picture: str) -> str:
     lines += ["", f"![losses]({picture})", ""]
     for run in runs:
         versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
-        lines.append(f"* `{run.command}` at `{run.commit}`, {run.device}, {versions}")
+        command = re.sub(r"--out \S+", "--out FOLDER", run.command)  # wherever it lay
+        lines.append(f"* `{command}` at `{run.commit}`, {run.device}, {versions}")
     return "\n".join(lines) + "\n"
 
 

@@ -14,13 +14,13 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 from _documents import documents, paragraphs
+from _text_agreement import union_find
 
 from trivium.console import emit_json, note
 from trivium.data.config import from_mapping
@@ -30,7 +30,7 @@ from trivium.data.shards import ShardSet, read_rejects
 from trivium.pipelines.beam import BeamOptions
 from trivium.pipelines.corpora import driver
 from trivium.pipelines.corpora.recipe import Recipe
-from trivium.pipelines.corpora.shuffles import near
+from trivium.pipelines.corpora.shuffles import banded
 from trivium.pipelines.corpora.shuffles.edges import decode_verified
 
 RECALL, AT = 0.95, 0.8
@@ -57,24 +57,6 @@ def true_pairs(texts: list[str], least: float, ngram: int = 5) -> Pairs:
         if similarity >= least:
             found[one, other] = similarity
     return found
-
-
-def clusters(pairs: Iterable[tuple[Any, Any]]) -> set[frozenset[Any]]:
-    """Connected components by union-find."""
-    parent: dict[Any, Any] = {}
-
-    def find(node: Any) -> Any:
-        while parent.setdefault(node, node) != node:
-            parent[node] = parent[parent[node]]
-            node = parent[node]
-        return node
-
-    for one, other in pairs:
-        parent[find(one)] = find(other)
-    groups: dict[Any, set[Any]] = {}
-    for node in parent:
-        groups.setdefault(find(node), set()).add(node)
-    return {frozenset(group) for group in groups.values() if len(group) > 1}
 
 
 class Job:
@@ -123,7 +105,7 @@ class Watched:
     """Reads the verified pairs of a build while they lie in its folder."""
 
     def __init__(self, lines: list[bytes]) -> None:
-        self._lines, self._components = lines, near.components
+        self._lines, self._components = lines, banded.components
 
     def __enter__(self) -> None:
         def watched(work: Any, name: str, edges: list[Path]) -> list[Path]:
@@ -131,10 +113,10 @@ class Watched:
                 self._lines += path.read_bytes().splitlines()
             return self._components(work, name, edges)
 
-        near.components = watched
+        banded.components = watched
 
     def __exit__(self, *_: object) -> None:
-        near.components = self._components
+        banded.components = self._components
 
 
 def figures(texts: list[str], folder: Path, **parameters: Any) -> dict[str, Any]:
@@ -145,7 +127,7 @@ def figures(texts: list[str], folder: Path, **parameters: Any) -> dict[str, Any]
     seconds = time.process_time() - began
     truth = true_pairs(texts, threshold)
     at = {pair for pair, similarity in truth.items() if similarity >= AT}
-    own, true = clusters(job.pairs), clusters(truth)
+    own, true = union_find(job.pairs), union_find(truth)
     return {
         "documents": len(texts),
         "cpu_seconds": round(seconds, 1),

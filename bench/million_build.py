@@ -14,6 +14,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -98,17 +99,19 @@ def one_build(folder: Path, count: int, workers: int) -> dict[str, Any]:
         command += ["--", f"--direct_num_workers={workers}", "--direct_running_mode=multi_processing"]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     peak, largest = 0, 0
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+    # A file, since the facts are more than a pipe holds and are read at the end alone.
+    with tempfile.TemporaryFile() as told, subprocess.Popen(command, stdout=told) as running:
         while running.poll() is None:
             sizes = memory(running.pid)
             peak, largest = max(peak, sum(sizes)), max(largest, max(sizes, default=0))
             time.sleep(1.0)
-        facts = json.loads((running.stdout.read() if running.stdout else "") or "{}")
+        told.seek(0)
+        facts = json.loads(told.read() or "{}")
     if running.returncode:
         raise SystemExit(f"the build of {count:,} failed with exit code {running.returncode}")
     seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {
+    found = {
         "records": count,
         "workers": workers,
         "kept": facts.get("records"),
@@ -120,6 +123,8 @@ def one_build(folder: Path, count: int, workers: int) -> dict[str, Any]:
         "largest_process_mb": round(largest / 1e6),
         "jobs": jobs(target),
     }
+    note(f"{count:,} documents: {seconds:,.0f} s, {cpu:,.0f} s of CPU, at most {peak / 1e6:,.0f} MB")
+    return found
 
 
 def jobs(target: Path) -> dict[str, float]:

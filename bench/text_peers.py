@@ -1,29 +1,24 @@
 """Our text stages beside datatrove and text-dedup: documents and bytes a second of one core, memory, agreement.
 
-    python bench/text_peers.py [--pages 1000] [--documents 6000] [--only WORD …] [--json | --write]
+    python bench/text_peers.py [--pages 1000] [--documents 20000] [--folder FOLDER] [--json | --write]
 
 `make bench-peers` makes the peers' environments (scripts/bench_peers.sh) and writes docs/corpora/peers.*. Each stage of
-each tool is a process of its own: its time is processor time without imports and loading, its memory the peak of the
-whole process. Pages are real ones of fetched inputs in one WARC; documents are real paragraphs with planted copies.
-
-Agreement is by brute force: all pairs of documents by the true Jaccard similarity of their sets of word 5-grams (plain
-Python, none of the tools' own). Recall: pairs of 0.8 and more of which one is gone. Precision: documents that are gone
-and have another of 0.7 or more.
+each tool is a process of its own, started anew: its time is processor time without imports and loading, its memory what
+lay there when the clock began and the most since (peers/text_stage.py). Pages are real ones of fetched inputs in one
+WARC; documents are real paragraphs with planted copies. Agreement: _text_agreement.py.
 """
 
 import argparse
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from _text_agreement import HIGH, agreement
 from rich.table import Table
 
 from trivium.console import emit_json, note, out
@@ -41,16 +36,21 @@ STAGES = {
     "language": ("trivium", "datatrove"),
     "signatures (rensa)": ("trivium",),
     "signatures (datasketch)": ("trivium",),
+    "signatures, by part": ("trivium",),
     "rensa alone": ("trivium",),
     "datasketch alone": ("trivium",),
     "signatures": ("datatrove", "text-dedup"),
+    "signatures, same words": ("datatrove",),
     "near dedup": ("trivium", "datatrove", "text-dedup"),
+    "near dedup, same words": ("datatrove",),
+    "near dedup, our bands": ("trivium",),
+    "near dedup, unverified": ("text-dedup",),
 }
-HIGH, LOW = 0.8, 0.7
+ANSWERS = ("kept", "clusters", "pairs")  # of a de-duplication: for agreement, not for the page
 SITES = ("python3.11-doc", "debian-handbook", "git-doc", "postgresql-doc-15", "python-django-doc", "anarchism")
 
 
-def prepare(folder: Path, pages: int, documents: int) -> None:
+def prepare(folder: Path, pages: int, documents: int, slow: int) -> None:
     """Writes the files that every tool reads."""
     from _documents import INPUTS, paragraphs
     from _documents import documents as planted
@@ -58,7 +58,7 @@ def prepare(folder: Path, pages: int, documents: int) -> None:
     found = [
         sorted(path for path in (INPUTS / site).rglob("*") if path.suffix in (".html", ".xhtml")) for site in SITES
     ]
-    each = max(1, pages // max(1, sum(map(bool, found))))
+    each = -(-pages * 11 // (10 * max(1, sum(map(bool, found)))))  # some pages have no main text
     chosen = [path for paths in found for path in paths[:: max(1, len(paths) // each)][:each]]
     if not chosen:
         raise SystemExit(f"no pages are here: run `trivium inputs fetch {' '.join(SITES)}` first")
@@ -67,6 +67,8 @@ def prepare(folder: Path, pages: int, documents: int) -> None:
     with (folder / "planted.jsonl").open("w", encoding="utf-8") as file:
         for number, one in enumerate(planted(documents, paragraphs(documents * 6_000))):
             file.write(json.dumps({"id": str(number), "text": one.text}, ensure_ascii=False) + "\n")
+    lines = (folder / "planted.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "planted-slow.jsonl").write_bytes(b"".join(lines[:slow]))
 
 
 def _write_warc(target: Path, pages: list[Path]) -> None:
@@ -106,95 +108,50 @@ def _write_texts(folder: Path) -> None:
 
 
 def run_stage(tool: str, stage: str, folder: Path) -> dict[str, Any]:
-    """One row: rates and peak memory, or `error`, the last line of what went wrong."""
+    """One row: rates and memory, or `error`, the last line of what went wrong; a result that is there is taken."""
     python, script, _ = TOOLS[tool]
     row: dict[str, Any] = {"tool": tool, "stage": stage}
     if not Path(python).exists():
         return row | {"error": f"no environment: {ROOT / '.bench' / tool}; run scripts/bench_peers.sh"}
-    result = folder / "result.json"
-    result.unlink(missing_ok=True)
-    from trivium.data.text.language import model_path
-
-    environment = {**os.environ, "LID_MODEL": str(model_path()), "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf")}
-    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join((str(PEERS), str(PEERS.parent)))}
-    log = folder / "log.txt"
-    with log.open("wb") as file:
-        command = [str(python), str(PEERS / script), stage, str(folder), str(result)]
-        running = subprocess.Popen(command, stdout=file, stderr=file, env=environment)
-        _, status, usage = os.wait4(running.pid, 0)
-        running.returncode = os.waitstatus_to_exitcode(status)
-    if running.returncode or not result.exists():
-        lines = log.read_text(errors="replace").strip().splitlines() or ["nothing was said"]
-        return row | {"error": lines[-1][:300]}
+    result = folder / f"{tool} {stage}.json"
+    if not result.exists() and (error := _measure_stage(str(python), script, stage, folder, result)):
+        return row | {"error": error}
     found = json.loads(result.read_text())
     return row | {
         "documents": found["documents"],
         "seconds": round(found["seconds"], 2),
         "documents_a_second": round(found["documents"] / max(1e-9, found["seconds"]), 1),
         "megabytes_a_second": round(found["bytes"] / 1e6 / max(1e-9, found["seconds"]), 2),
-        "process_seconds": round(usage.ru_utime + usage.ru_stime, 2),
-        "peak_mb": found["peak_mb"],
-        "kept": found.get("kept"),
+        **{name: found[name] for name in ("base_mb", "peak_mb", "load", "steps", *ANSWERS) if name in found},
     }
 
 
-Pairs = npt.NDArray[np.int64]
+def _measure_stage(python: str, script: str, stage: str, folder: Path, result: Path) -> str:
+    """Runs the stage in a process of its own, which writes `result`; what went wrong, if anything."""
+    from trivium.data.text.language import model_path
+
+    environment = {**os.environ, "LID_MODEL": str(model_path()), "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf")}
+    environment |= {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+    environment |= {"PYTHONPATH": os.pathsep.join((str(PEERS), str(PEERS.parent)))}
+    log = folder / "log.txt"
+    with log.open("wb") as file:
+        command = [python, str(PEERS / script), stage, str(folder), str(result)]
+        done = subprocess.run(command, stdout=file, stderr=file, env=environment, check=False)
+    if done.returncode == 0 and result.exists():
+        return ""
+    lines = log.read_text(errors="replace").strip().splitlines() or ["nothing was said"]
+    return lines[-1][:300]
 
 
-def alike(texts: list[str], least: float) -> tuple[Pairs, npt.NDArray[np.float64]]:
-    """All pairs of texts with a Jaccard similarity of at least that much, and the similarities: exact, no sketch."""
-    from scipy.sparse import csr_matrix
+def decisions(pages: Path) -> dict[str, Any] | None:
+    """Our rules' verdicts beside datatrove's, words cut alike; None without its environment."""
+    from text_rules import figures
 
-    sets = []
-    for text in texts:
-        words = re.findall(r"\w+", text.lower())
-        sets.append({hash(tuple(words[at : at + 5])) for at in range(len(words) - 4)})
-    sizes = np.array([len(one) for one in sets])
-    flat = np.fromiter((gram for one in sets for gram in one), dtype=np.int64, count=int(sizes.sum()))
-    _, column = np.unique(flat, return_inverse=True)
-    rows = np.repeat(np.arange(len(sets)), sizes)
-    matrix = csr_matrix((np.ones(len(flat), np.int32), (rows, column)))
-    found, values = [np.zeros((0, 2), np.int64)], [np.zeros(0)]
-    for start in range(0, len(sets), 1000):
-        part = (matrix[start : start + 1000] @ matrix.T).tocoo()
-        first, second = part.row.astype(np.int64) + start, part.col.astype(np.int64)
-        jaccard = part.data / (sizes[first] + sizes[second] - part.data)
-        use = (first < second) & (jaccard >= least)
-        found.append(np.column_stack((first[use], second[use])))
-        values.append(jaccard[use])
-    return np.concatenate(found), np.concatenate(values)
-
-
-def agreement(folder: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For each tool that de-duplicated: pairs found, documents rightly gone, against brute force."""
-    lines = (folder / "planted.jsonl").read_bytes().splitlines(keepends=True)
-    texts = [json.loads(line)["text"] for line in lines]
-    offsets = np.cumsum([0, *map(len, lines)]).tolist()
-    by_place = {f"planted.jsonl@{offset}": number for number, offset in enumerate(offsets)}
-    pairs, values = alike(texts, LOW)
-    high = pairs[values >= HIGH]
-    has_twin = np.zeros(len(texts), dtype=bool)
-    has_twin[pairs.ravel()] = True
-    found = []
-    for row in rows:
-        kept = row.pop("kept", None)
-        if kept is None:
-            continue
-        stays = np.zeros(len(texts), dtype=bool)
-        stays[[by_place[one] if one in by_place else int(one) for one in kept]] = True
-        gone = ~stays
-        caught = gone[high].any(axis=1)
-        found.append(
-            {
-                "tool": row["tool"],
-                "documents": len(texts),
-                "pairs": len(high),
-                "recall": round(float(caught.mean()), 4) if len(high) else None,
-                "gone": int(gone.sum()),
-                "precision": round(float(has_twin[gone].mean()), 4) if gone.any() else None,
-            }
-        )
-    return found
+    python = TOOLS["datatrove"][0]
+    if not Path(python).exists():
+        return None
+    found = figures(pages, str(python), "blanks")
+    return {name: found[name] for name in ("documents", "filters")}
 
 
 def versions() -> dict[str, str]:
@@ -224,24 +181,38 @@ def machine() -> str:
     return f"{names[0] if names else platform.machine()}, Python {platform.python_version()}"
 
 
-def measure(pages: int, documents: int, only: list[str]) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        note("making the inputs")
-        prepare(folder, pages, documents)
-        rows = []
-        for stage, tools in STAGES.items():
-            for tool in tools:
-                if not only or any(word in f"{tool} {stage}" for word in only):
-                    rows.append(run_stage(tool, stage, folder))
-                    note(f"{tool} {stage}: {rows[-1].get('error') or rows[-1]['documents_a_second']}")
-        agreed = agreement(folder, rows)
+def inputs(folder: Path, sizes: dict[str, int]) -> None:
+    """The files that every tool reads, made once; a folder of other sizes is refused."""
+    made = folder / "sizes.json"
+    if made.exists():
+        if json.loads(made.read_text()) != sizes:
+            raise SystemExit(f"{folder} has files of {made.read_text()}; give another --folder, or the same sizes")
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    note("making the inputs")
+    prepare(folder, **sizes)
+    made.write_text(json.dumps(sizes))
+
+
+def measure(folder: Path, sizes: dict[str, int], only: list[str]) -> dict[str, Any]:
+    inputs(folder, sizes)
+    rows = []
+    for stage, tools in STAGES.items():
+        for tool in tools:
+            if not only or any(word in f"{tool} {stage}" for word in only):
+                rows.append(run_stage(tool, stage, folder))
+                note(f"{tool} {stage}: {rows[-1].get('error') or rows[-1]['documents_a_second']}")
+    agreed = agreement(folder / "planted.jsonl", rows)
+    rules = decisions(folder / "pages.jsonl")
+    given = " ".join(f"--{name} {size}" for name, size in sizes.items())
     return {
+        "command": f"make bench-peers ARGS='{given}'",
         "commit": _commit(),
         "machine": machine(),
         "versions": versions(),
-        "rows": [{key: value for key, value in row.items() if key != "kept"} for row in rows],
+        "rows": [{key: value for key, value in row.items() if key not in ANSWERS} for row in rows],
         "agreement": agreed,
+        "rules": rules,
     }
 
 
@@ -249,35 +220,43 @@ def tables(facts: dict[str, Any]) -> list[Table]:
     speed = Table(title=f"one core: {facts['machine']}", title_justify="left")
     for name in ("stage", "tool"):
         speed.add_column(name)
-    for name in ("documents/s", "MB/s", "peak MB"):
+    for name in ("documents/s", "MB/s", "base MB", "peak MB"):
         speed.add_column(name, justify="right")
     for row in facts["rows"]:
-        figures = [f"{row[key]:,}" for key in ("documents_a_second", "megabytes_a_second", "peak_mb") if key in row]
+        keys = ("documents_a_second", "megabytes_a_second", "base_mb", "peak_mb")
+        figures = [f"{row[key]:,}" for key in keys if key in row]
         speed.add_row(row["stage"], row["tool"], *(figures or [row["error"]]))
-    same = Table(title="near duplicates against brute force", title_justify="left")
-    for name in ("tool", "documents", f"pairs ≥ {HIGH}", "recall", "gone", "precision"):
-        same.add_column(name)
-    for row in facts["agreement"]:
-        same.add_row(*(str(row[key]) for key in ("tool", "documents", "pairs", "recall", "gone", "precision")))
+    same = Table(title=f"near duplicates of {facts['agreement']['documents']:,} documents", title_justify="left")
+    names = {"tool": "tool", "stage": "stage", "recall": f"recall ≥ {HIGH}", "gone": "gone", "precision": "precision"}
+    names |= {"lost": "clusters lost", "same_clusters": "same clusters", "union_find": "union-find"}
+    for title in names.values():
+        same.add_column(title)
+    for row in facts["agreement"]["rows"]:
+        same.add_row(*(str(row[key]) for key in names))
     return [speed, same]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=1000)
-    parser.add_argument("--documents", type=int, default=6000)
+    parser.add_argument("--documents", type=int, default=20_000)
+    parser.add_argument("--slow", type=int, default=20_000, help="documents for datatrove with its own words")
+    parser.add_argument("--folder", type=Path, help="keeps inputs and results; a run that was stopped goes on there")
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="stages or tools whose names hold it")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--write", action="store_true", help="write docs/corpora/peers.json and peers.md")
     arguments = parser.parse_args()
-    facts = measure(arguments.pages, arguments.documents, arguments.only)
+    sizes = {name: getattr(arguments, name) for name in ("pages", "documents", "slow")}
+    with tempfile.TemporaryDirectory() as name:
+        facts = measure(arguments.folder or Path(name), sizes, arguments.only)
     if arguments.write:
-        from _text_peers_page import page
+        from _text_peers_page import bars, page
 
         target = ROOT / "docs/corpora/peers.json"
         target.parent.mkdir(exist_ok=True)
         target.write_text(json.dumps(facts, indent=1) + "\n")
         target.with_suffix(".md").write_text(page(facts))
+        target.with_suffix(".svg").write_text(bars(facts["rows"]))
     if arguments.json:
         emit_json(facts)
     else:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, dataclass_transform
 import msgspec
 import yaml
 
-from trivium.data.yaml_text import line_of, places, read_yaml, write_yaml
+from trivium.data.yaml_text import item_names, line_of, places, read_yaml, write_yaml
 from trivium.errors import ConfigError, InputError
 
 
@@ -172,12 +172,19 @@ def _set(raw: Any, override: str) -> Any:
     return raw
 
 
+def _named(item: Any) -> tuple[str | None, str | None]:
+    found = item if isinstance(item, dict) else {}
+    name, kind = (None if found.get(key) is None else str(found[key]) for key in ("name", "kind"))
+    return name, kind
+
+
 def _place(part: str, target: dict[str, Any] | list[Any], key: str) -> Any:
-    """The key of a mapping, or the place in a list: its number, or the `name` of the item there."""
+    """The key of a mapping, or the place in a list: its number, or the name or kind of the item there."""
     if isinstance(target, dict):
         return part
-    names = [str(item["name"]) for item in target if isinstance(item, dict) and "name" in item]
-    named = [place for place, item in enumerate(target) if isinstance(item, dict) and str(item.get("name")) == part]
+    known_as = item_names([_named(item) for item in target])
+    names = [name for name in known_as if name is not None]
+    named = [place for place, name in enumerate(known_as) if name == part]
     if len(named) == 1:
         return named[0]
     if part.isascii() and part.isdigit() and int(part) < len(target):

@@ -80,6 +80,41 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     at: tuple[int, ...]
 
 
+class Drawn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a picture or clip was drawn from a record's own code, so that it can be drawn again to the same pixels.
+
+    `engine` is a name of `trivium.data.pairs.engine`, `settings` canonical JSON of all that decides the picture beside
+    the code, `environment` the versions and fonts it was drawn with. `code` is the index of the text segment that holds
+    the code; -1: the record does not hold it. `files` are the media that the code names, by the path that it gives.
+    """
+
+    media: str
+    engine: str
+    settings: str
+    environment: str
+    code: int = -1
+    files: dict[str, str] = {}
+    phash: str = ""  # perceptual hash, 16 hex digits
+
+
+class Rewrite(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a text is that was cut from, or rewritten after, characters `start` to `stop` of the record `source`.
+
+    An excerpt has no `style` yet. `style` is id and version of the prompt, `backend` what kind of server ran `model`
+    (`fake`: none, a test), `seed` that of its requests. `text` is the beginning of the excerpt, for eyes.
+    """
+
+    source: str  # source_id
+    start: int
+    stop: int
+    excerpt: str = ""  # source_id of the excerpt; the rewrites of one share it
+    style: str = ""
+    model: str = ""
+    backend: str = ""
+    seed: int = 0
+    text: str = ""
+
+
 class Meta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is known about a document. `scores` hold what rules measured; decisions stand in the recipe's policy."""
 
@@ -96,6 +131,9 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cluster: str = ""  # near-duplicate cluster: the smallest member's source_id; held-out splits go by it
     duplicates: tuple[str, ...] = ()  # source ids of the exact and near duplicates that this one survived
     evidence: tuple[Evidence, ...] = ()  # synthetic long documents: what their questions rest on
+    drawn: tuple[Drawn, ...] = ()  # programmatic corpora: the pictures that the code beside them draws
+    family: str = ""  # the cluster of the text that this was made from; stays its cluster whatever dedup finds
+    rewrite: Rewrite | None = None  # rephrased corpora: after which text, by which prompt and model
     lineage: Lineage = msgspec.field(default_factory=Lineage)
 
 
@@ -113,8 +151,10 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def media(self) -> tuple[str, ...]:
-        """Names of the media members, in order of first use."""
-        return tuple(dict.fromkeys(s.media for s in self.segments if not isinstance(s, Text)))
+        """Names of the media members, in order of first use: those of segments, then files that drawn code names."""
+        shown = (s.media for s in self.segments if not isinstance(s, Text))
+        named = (name for drawn in self.meta.drawn for name in drawn.files.values())
+        return tuple(dict.fromkeys((*shown, *named)))
 
 
 def base32_id(payload: bytes) -> str:

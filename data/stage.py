@@ -61,7 +61,8 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A refused item: `reason` is a short code for counters (`too_short`), `detail` one line for people.
 
     `error=True` says that a stage crashed; such drops count against the recipe's error budget. `excerpt` holds up to
-    400 characters of what was refused, `scores` what the refusing stage measured, `language` what it is in when known.
+    400 characters of what was refused (1200 of a rewrite, and of its source in `against`), `scores` what the refusing
+    stage measured, `language` what it is in when known.
     """
 
     source_id: str
@@ -71,6 +72,7 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str
     detail: str = ""
     excerpt: str = ""
+    begins: int = 0  # characters of the text before the excerpt: near duplicates show where they part from the survivor
     error: bool = False
     survivor: str = ""  # dedup: source_id of the record that stays
     similarity: float | None = None  # dedup: verified Jaccard with the survivor
@@ -79,6 +81,7 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     beside: str = ""  # near_dedup: the most similar record that it was verified with
     scores: dict[str, float] = {}
     language: str = ""
+    against: str = ""  # what the refused text was compared with: the source of a rewrite
 
 
 Item = Raw | Draft
@@ -113,12 +116,23 @@ class Content(enum.StrEnum):
     TEXT = "text documents"
     SVG_CODE = "documents of SVG code"
     SVG_PAIRS = "documents of a picture and its code"
+    PAGES = "pages with their files"
+    GAMES = "pages that move"
+    PAGE_CODE = "documents of page code"
+    CAD_CODE = "CAD scripts"
+    STEP = "STEP files"
+    SCENES = "scene files"
+    CAD_SCRIPTS = "documents of CAD code"
+    DRAWN = "drawn items"  # code with what it draws and what is in it, not yet a document to learn from
+    PAIRS = "documents of pictures and code"
     LONG_ROWS = "rows of long_context"
+    EXCERPTS = "excerpts of texts"  # what a model is given to rewrite
     RECORDS = "records of a shard set"  # whatever they hold
 
 
 RAW = frozenset(
     {Content.HTML, Content.SVG, Content.PLAIN, Content.MARKDOWN, Content.LATEX, Content.PDF, Content.CODE, Content.ROFF}
+    | {Content.PAGES, Content.GAMES, Content.CAD_CODE, Content.STEP, Content.SCENES}
 )
 DOCUMENTS = frozenset(Content) - RAW
 
@@ -133,6 +147,7 @@ class StageConfig(Strict, kw_only=True, tag_field="kind"):
     TAKES: ClassVar[frozenset[Content]] = DOCUMENTS
     GIVES: ClassVar[Content | None] = None
     SCORES: ClassVar[tuple[str, ...]] = ()
+    EXECUTES: ClassVar[bool] = False  # runs code of strangers: refused where the guard has no namespaces
 
     def build(self) -> Stage:
         """The stage that these parameters make, not yet opened."""

@@ -87,15 +87,29 @@ def write_yaml(value: Any) -> str:
 
 
 def places(node: yaml.Node | None, keys: Sequence[str | int]) -> list[str | int]:
-    """`keys` with each name of a list's item (the value of its key `name`) replaced by its place in the list."""
+    """`keys` with each name of a list's item (see `item_names`) replaced by its place in the list."""
     found: list[str | int] = []
     for key in keys:
         if isinstance(node, yaml.SequenceNode):
-            key = next((at for at, child in enumerate(node.value) if key in (at, _child(child, "name"))), key)
+            names = item_names([(_child(child, "name"), _child(child, "kind")) for child in node.value])
+            key = next((at for at, name in enumerate(names) if key in (at, name)), key)
             node = node.value[key] if isinstance(key, int) and key < len(node.value) else None
         elif isinstance(node, yaml.MappingNode):
             node = next((value for name, value in node.value if name.value == key), None)
         found.append(key)
+    return found
+
+
+def item_names(items: Sequence[tuple[str | None, str | None]]) -> list[str | None]:
+    """What the items of a list are called, from each one's `name` and `kind`: its name; without one its kind, and
+    `kind-2` for the second of a kind, as the stages of a recipe are."""
+    times: dict[str, int] = {}
+    found: list[str | None] = []
+    for name, kind in items:
+        if name is None and kind is not None:
+            times[kind] = times.get(kind, 0) + 1
+            name = kind if times[kind] == 1 else f"{kind}-{times[kind]}"
+        found.append(name)
     return found
 
 

@@ -36,7 +36,10 @@ def tell_again() -> None:
 
 def _obstacle(x: Tensor, dtypes: tuple[torch.dtype, ...], fits: bool) -> str | None:
     """Why `x` can't go to a Triton kernel, or None."""
-    if os.environ.get(KERNELS_VARIABLE) == "reference":
+    wish = os.environ.get(KERNELS_VARIABLE, "")
+    if wish not in ("", "portable", "reference"):
+        raise ValueError(f"{KERNELS_VARIABLE} must be reference or portable, or unset; found {wish!r}")
+    if wish == "reference":
         return f"{KERNELS_VARIABLE}=reference"
     if not x.is_cuda:
         return f"the device is {x.device.type}"

@@ -6,7 +6,7 @@ fp32 would meet bf16 in the middle of its own arithmetic, forwards but not backw
 
 import functools
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
@@ -22,7 +22,10 @@ def without_autocast(operator: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(operator)
     def run(*arguments: P.args, **options: P.kwargs) -> R:
-        first = arguments[0] if isinstance(arguments[0], Tensor) else arguments[0][0]  # type: ignore[index]
+        operand: Any = arguments[0] if arguments else next(iter(options.values()))
+        first = operand if isinstance(operand, Tensor) else operand[0]
+        if not isinstance(first, Tensor):
+            raise TypeError(f"{operator.__name__} takes tensors; its first operand is a {type(operand).__name__}")
         if not torch.is_autocast_enabled(first.device.type):
             return operator(*arguments, **options)
         with torch.autocast(first.device.type, enabled=False):

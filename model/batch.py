@@ -47,6 +47,11 @@ class Batch:
     def targets(self) -> int:
         return int((self.targets_T != NO_TARGET).sum())
 
+    @property
+    def blank(self) -> bool:
+        """One token and no target: what stands for no document at all, and teaches nothing."""
+        return self.tokens == 1 and self.targets == 0
+
     def to(self, device: torch.device | str) -> "Batch":
         """A copy on `device`; the grids stay on the CPU, where sizes are read."""
         return Batch(

@@ -100,9 +100,9 @@ def products(flow: Mapping[str, Passes]) -> Passes:
     return Passes(sum(p.forward for p in kept), sum(p.backward for p in kept))
 
 
-def mfu(config: JointConfig, work: Work, seconds: float, peak: float) -> float:
-    """Model FLOPs utilisation of a step that took `seconds` on hardware of `peak` FLOP/s altogether."""
-    return products(algorithmic(config, work)).total / (seconds * peak)
+def mfu(flops: float, seconds: float, peak: float) -> float:
+    """Model FLOPs utilisation: `algorithmic` products done in `seconds` on hardware of `peak` FLOP/s altogether."""
+    return flops / (seconds * peak)
 
 
 def linear_maps(backbone: Backbone.Config, *, mla: bool, moe: bool) -> dict[str, int]:

@@ -40,6 +40,17 @@ GPUS = {
 }
 
 
+def peak_of(device: str) -> float | None:
+    """Dense bf16 FLOP/s of the GPU that torch calls `device`, such as "NVIDIA H200"; None for one not known here.
+
+    Only the forms that GPUS has (SXM boards): a PCIe or NVL board of the same name reaches less.
+    """
+    words = device.lower().replace("-", " ").split()
+    if "pcie" in words or "nvl" in words:
+        return None
+    return next((one.peak for name, one in GPUS.items() if name in words), None)
+
+
 class Assumptions(Strict, frozen=True, kw_only=True):
     """Shares of what the data sheet promises, and the habits of a run."""
 

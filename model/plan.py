@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from trivium.model.flops import ELEMENTWISE, Work, algorithmic, linear_maps, sources
+from trivium.model.flops import ELEMENTWISE, Work, algorithmic, linear_maps, mfu, sources
 from trivium.model.joint import JointConfig
 from trivium.model.layout import (
     GRADIENT,
@@ -227,8 +227,8 @@ def place(model: Model, layout: Layout, ask: Ask, stage: int, memory: dict[str, 
     work = Work((ask.context,), targets=ask.context)
     flops = rows * sum(p.total for part, p in algorithmic(model.config, work).items() if part not in ELEMENTWISE)
     flops += _picture_flops(model, ask) * tokens
-    mfu = flops / (step * ask.gpus * ask.gpu.peak)
-    return Placed(layout, stage, micro_batches(layout, ask), memory, slowest, seconds, tokens / step, mfu)
+    used = mfu(flops, step, ask.gpus * ask.gpu.peak)
+    return Placed(layout, stage, micro_batches(layout, ask), memory, slowest, seconds, tokens / step, used)
 
 
 def _picture_flops(model: Model, ask: Ask) -> float:

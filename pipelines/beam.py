@@ -297,15 +297,17 @@ def _worker_environment(options: BeamOptions, scratch: Path) -> Iterator[None]:
 def worker_processes() -> list[int]:
     """Process ids of this process's own Beam workers (Linux only; empty elsewhere)."""
     found = []
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(entry.read_text().rpartition(")")[2].split()[1])
-            command = (entry.parent / "cmdline").read_bytes()
-        except (OSError, ValueError, IndexError):
-            continue
-        if parent == os.getpid() and b"trivium.pipelines.worker\0" in command:  # and no pool of workers
-            found.append(int(entry.parent.name))
-    return found
+    for listed in Path("/proc/self/task").glob("*/children"):  # a thread's own
+        with contextlib.suppress(OSError):  # it has ended
+            found += [int(pid) for pid in listed.read_text().split()]
+    return sorted(pid for pid in found if b"trivium.pipelines.worker\0" in _command(pid))  # and no pool of workers
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def _kill_workers() -> None:

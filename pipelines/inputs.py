@@ -26,7 +26,10 @@ TIMEOUT = 900  # seconds for one client; the largest input is 100 MB
 
 
 class Input(Strict):
-    """One package: `bytes` is the size of the archive, `about` what a reader finds in it."""
+    """One package: `bytes` is the size of the archive, `about` what a reader finds in it.
+
+    `only`: patterns of names inside the archive; of a large one (not a wheel) nothing else is unpacked.
+    """
 
     client: Literal["deb", "sdist", "wheel", "npm"]
     package: str
@@ -35,6 +38,7 @@ class Input(Strict):
     bytes: int
     license: str
     about: str
+    only: tuple[str, ...] = ()
 
 
 class InputList(Strict):
@@ -78,7 +82,8 @@ def load_inputs(path: Path) -> dict[str, Input]:
 def is_cached(name: str, spec: Input, cache: Path) -> bool:
     """True when the cache holds the very archive that `spec` names, unpacked whole."""
     try:
-        return msgspec.json.decode((cache / name / RECEIPT).read_bytes(), type=Input).sha256 == spec.sha256
+        receipt = msgspec.json.decode((cache / name / RECEIPT).read_bytes(), type=Input)
+        return (receipt.sha256, receipt.only) == (spec.sha256, spec.only)
     except (OSError, msgspec.DecodeError):
         return False
 
@@ -118,11 +123,11 @@ def _fetch_into(spec: Input, scratch: Path) -> Path:
             "those that were looked at: nothing was unpacked. Compare the two versions before changing the list"
         )
     if spec.client == "deb":
-        unpack_deb(files[0], content)
+        unpack_deb(files[0], content, only=spec.only)
     elif spec.client == "wheel":
         unpack_wheel(files[0], content)
     else:
-        unpack_tar(files[0], content, strip=1)
+        unpack_tar(files[0], content, strip=1, only=spec.only)
     return content
 
 

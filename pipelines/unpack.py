@@ -12,20 +12,28 @@ import subprocess
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO
 
 from trivium.errors import FetchError, MissingDependencyError
 
 
-def unpack_tar(archive: Path, folder: Path, *, strip: int = 0) -> None:
-    """Unpacks a tar of any compression, dropping `strip` leading parts of each name. Raises FetchError."""
+def unpack_tar(archive: Path, folder: Path, *, strip: int = 0, only: Sequence[str] = ()) -> None:
+    """Unpacks a tar of any compression, dropping `strip` leading parts of each name; `only`: see `unpack_deb`.
+
+    Raises FetchError.
+    """
     with archive.open("rb") as file:
-        _unpack(file, "r|*", folder, strip, archive.name)
+        _unpack(file, "r|*", folder, strip, archive.name, only)
 
 
-def unpack_deb(archive: Path, folder: Path) -> None:
-    """Unpacks the files of a Debian package. Raises MissingDependencyError without dpkg-deb, FetchError."""
+def unpack_deb(archive: Path, folder: Path, *, only: Sequence[str] = ()) -> None:
+    """Unpacks the files of a Debian package; `only` those whose names fit one of the patterns of `fnmatch`, if any.
+
+    Raises MissingDependencyError without dpkg-deb, FetchError.
+    """
     if shutil.which("dpkg-deb") is None:
         raise MissingDependencyError("dpkg-deb is not installed and opens Debian packages; apt-get install dpkg")
     with subprocess.Popen(
@@ -34,7 +42,7 @@ def unpack_deb(archive: Path, folder: Path) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         try:
-            _unpack(process.stdout, "r|", folder, 0, archive.name)
+            _unpack(process.stdout, "r|", folder, 0, archive.name, only)
             process.stdout.read()  # the padding after the last member, so that dpkg-deb ends well
         finally:
             process.stdout.close()
@@ -60,13 +68,13 @@ def unpack_wheel(archive: Path, folder: Path) -> None:
         raise FetchError(f"{archive.name}: damaged archive ({error}); fetch it again") from None
 
 
-def _unpack(file: IO[bytes], mode: str, folder: Path, strip: int, name: str) -> None:
+def _unpack(file: IO[bytes], mode: str, folder: Path, strip: int, name: str, only: Sequence[str]) -> None:
     links: list[tuple[Path, str]] = []
     try:
         with tarfile.open(fileobj=file, mode=mode) as opened:  # type: ignore[call-overload]
             for member in opened:
                 path = _inside(folder, member.name, strip, name)
-                if path is None:
+                if path is None or (only and not any(fnmatchcase(member.name, pattern) for pattern in only)):
                     continue
                 if member.isdir():
                     path.mkdir(parents=True, exist_ok=True)

@@ -1,35 +1,52 @@
 #!/usr/bin/env bash
 # Makes the environments of the tools that bench/text_peers.py runs beside ours, one each, since their dependencies are
-# not ours to carry: .bench/datatrove and .bench/text-dedup (ignored by git; `rm -rf .bench` takes them away). One that
-# can't be made is said and left out: the benchmark then says so in its table. A second run takes no time.
+# not ours to carry: .bench/datatrove and .bench/text-dedup (ignored by git; `rm -rf .bench` takes them away). Versions
+# are those of bench/peers/*.txt. One that can't be made is said and left out: the benchmark then says so in its table.
+# A second run takes no time. text-dedup asks for Python 3.12: PEER_PYTHON names one, else one is looked for, else uv
+# brings one.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PY=${PYTHON:-.venv/bin/python}
+QUIET=(-q --no-input --disable-pip-version-check --progress-bar off)
 
-peer() { # NAME PACKAGE…
-    local name=$1 folder=.bench/$1
-    shift
-    if [ "$(cat "$folder/.installed" 2>/dev/null)" = "$*" ]; then
+modern() { # a Python of 3.12 or later, or nothing
+    local candidate
+    for candidate in "${PEER_PYTHON:-}" python3.12 python3.13 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[2-9]*/bin/python \
+        .bench/pythons/*/bin/python3.12; do
+        if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
+            printf '%s\n' "$candidate"
+            return
+        fi
+    done
+    [ -x .bench/uv/bin/uv ] || { "$PY" -m venv .bench/uv && .bench/uv/bin/python -m pip install "${QUIET[@]}" uv; } >&2
+    UV_PYTHON_INSTALL_DIR=.bench/pythons .bench/uv/bin/uv python install -q 3.12 >&2 &&
+        ls .bench/pythons/*/bin/python3.12 | head -n 1
+}
+
+peer() { # NAME PYTHON: what bench/peers/NAME.txt pins, installed once
+    local name=$1 python=$2 folder=.bench/$1 pins=bench/peers/$1.txt
+    if cmp -s "$pins" "$folder/.installed"; then
         printf 'peers: %s is there\n' "$name"
         return
     fi
-    printf 'peers: installing %s (%s)\n' "$name" "$*"
+    if [ -z "$python" ]; then
+        printf 'peers: %s needs Python 3.12 or later and none is to be had: install one, or name it by PEER_PYTHON=…\n' \
+            "$name" >&2
+        return
+    fi
+    printf 'peers: installing %s\n' "$name"
     mkdir -p .bench
-    "$PY" -m venv --clear "$folder" || return
-    if "$folder/bin/python" -m pip install -q --no-input --disable-pip-version-check --progress-bar off "$@" \
-        >"$folder/install.log" 2>&1; then
-        printf '%s\n' "$*" >"$folder/.installed"
+    "$python" -m venv --clear "$folder" || return
+    # All that a peer needs is pinned, so nothing is left to resolve.
+    if "$folder/bin/python" -m pip install "${QUIET[@]}" --no-deps -r "$pins" >"$folder/install.log" 2>&1; then
+        cp "$pins" "$folder/.installed"
     else
         printf 'peers: %s could not be installed; the end of %s/install.log:\n' "$name" "$folder" >&2
         tail -n 4 "$folder/install.log" >&2
     fi
 }
 
-# What datatrove's filters, readers and extractors import when they are used, beside what it asks for itself.
-peer datatrove 'datatrove==0.10.1' spacy nltk fasteners fasttext-numpy2-wheel trafilatura lxml_html_clean warcio \
-    python-magic faust-cchardet orjson 'xxhash<4' regex ftfy
-# text-dedup asks for TensorFlow and Spark, which its MinHash never imports; and 0.4.1 asks for Python 3.12.
-peer text-dedup bitarray 'click<9' 'click-option-group<0.6' datasets ftfy numpy psutil pybloom-live regex 'rich<14' scipy \
-    setuptools tqdm xxhash zstandard
-[ ! -f .bench/text-dedup/.installed ] || .bench/text-dedup/bin/python -m pip install -q --no-input --no-deps \
-    --disable-pip-version-check 'text-dedup==0.4.0' 2>>.bench/text-dedup/install.log
+mkdir -p .bench
+peer datatrove "$PY"
+cmp -s bench/peers/text-dedup.txt .bench/text-dedup/.installed && NEW=python || NEW=$(modern)
+peer text-dedup "$NEW"

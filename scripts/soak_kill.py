@@ -18,9 +18,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Protocol
 
 POLL = 0.002  # seconds
 ALONE = 10.0  # seconds that a run is taken to last when it was not seen
@@ -47,21 +48,20 @@ def main() -> int:
     parser.add_argument("--set", action="append", default=[], dest="changes", help="handed to trivium train")
     parser.add_argument("--report", type=Path)
     given = parser.parse_args()
-    whole, broken = given.whole or given.out / "whole", given.out / "killed"
-    began = time.monotonic()
+    alone, whole = None, given.whole or given.out / "whole"
     if given.whole is None:
-        finish(given.run, whole, given.changes)
-    alone = time.monotonic() - began if given.whole is None else ALONE
-    kills = soak(given.run, broken, given.kills, random.Random(given.seed), alone, given.changes)
-    finish(given.run, broken, given.changes)
-    difference = None
-    for name in ("metrics.jsonl", "skipped.jsonl"):
-        difference = difference or compare(whole / name, broken / name)
+        began = time.monotonic()
+        through(start(given.run, whole, given.changes))
+        alone = time.monotonic() - began
+    ways = [WAYS[number % len(WAYS)] for number in range(given.kills)]
+    dice = random.Random(given.seed)
+    kills = soak(given.run, given.out / "killed", ways, dice, alone or ALONE, given.changes)
+    difference = compare_runs(whole, given.out / "killed")
     facts = {
         "equal": difference is None,
         "difference": difference,
         "lines": len((whole / "metrics.jsonl").read_text().splitlines()),
-        "undisturbed_seconds": round(alone, 1) if given.whole is None else None,
+        "undisturbed_seconds": None if alone is None else round(alone, 1),
         "kills": [asdict(kill) for kill in kills],
         "by_way": {way: sum(kill.way == way for kill in kills) for way in WAYS},
     }
@@ -72,12 +72,39 @@ def main() -> int:
     return 0 if difference is None else 1
 
 
-def soak(run: Path, out: Path, kills: int, dice: random.Random, alone: float, changes: list[str]) -> list[Kill]:
-    """Starts and kills until `kills` kills hit a living process; a run that came through is begun anew."""
+class Process(Protocol):
+    """The part of a Popen that is needed here."""
+
+    pid: int
+
+    @property
+    def returncode(self) -> int | None: ...
+    def poll(self) -> int | None: ...
+    def wait(self) -> int: ...
+    def kill(self) -> None: ...
+
+
+def start(run: Path, out: Path, changes: Sequence[str]) -> Process:
+    """The command that a user gives, its output thrown away."""
+    command = [sys.executable, "-m", "trivium", "train", str(run), "--out", str(out)]
+    command += [word for change in changes for word in ("--set", change)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def soak(
+    run: Path,
+    out: Path,
+    ways: Sequence[str],
+    dice: random.Random,
+    alone: float,
+    changes: Sequence[str],
+    start: Callable[[Path, Path, Sequence[str]], Process] = start,
+) -> list[Kill]:
+    """Starts the run, kills it in each of these ways and lets it come through; one that did before is begun anew."""
     done: list[Kill] = []
     process = start(run, out, changes)
-    while len(done) < kills:
-        way = WAYS[len(done) % len(WAYS)]
+    while len(done) < len(ways):
+        way = ways[len(done)]
         delay = dice.uniform(0.1, max(1.0, alone * 0.6))
         began = time.monotonic()
         ready = AIMS[way](out, delay, began)
@@ -101,11 +128,16 @@ def soak(run: Path, out: Path, kills: int, dice: random.Random, alone: float, ch
             process.wait()
             refuse_orphans(workers)
         done.append(Kill(way, round(time.monotonic() - began, 3), last_step(out / "metrics.jsonl")))
-        if way != "worker" and len(done) < kills:
+        if way != "worker":
             process = start(run, out, changes)
-    if process.poll() is None and process.wait():
-        raise SystemExit(f"the run ended with exit code {process.returncode} after its last kill")
+    through(process)
     return done
+
+
+def through(process: Process) -> None:
+    """Waits for the end of a run that nobody disturbs any more."""
+    if code := process.wait():
+        raise SystemExit(f"the run ended with exit code {code}; run it by hand to see why")
 
 
 def below(pid: int) -> list[int]:
@@ -189,24 +221,17 @@ def at_stage_change(out: Path, delay: float, began: float) -> Callable[[], bool]
 AIMS = {"random": at_random, "checkpoint": in_checkpoint, "stage": at_stage_change, "worker": at_random}
 
 
-def start(run: Path, out: Path, changes: list[str]) -> subprocess.Popen[bytes]:
-    """The command that a user gives, its output thrown away."""
-    command = [sys.executable, "-m", "trivium", "train", str(run), "--out", str(out)]
-    command += [word for change in changes for word in ("--set", change)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def finish(run: Path, out: Path, changes: list[str]) -> None:
-    code = start(run, out, changes).wait()
-    if code:
-        raise SystemExit(f"the run into {out} ended with exit code {code}; run it by hand to see why")
-
-
 def forget(out: Path) -> None:
     """Removes checkpoints and metrics, so that the next start is a fresh run."""
     for path in sorted(out.glob("checkpoints/**/*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     (out / "metrics.jsonl").unlink(missing_ok=True)
+
+
+def compare_runs(whole: Path, broken: Path) -> str | None:
+    """None when the lines of both run folders are equal, else the first difference."""
+    differences = (compare(whole / name, broken / name) for name in ("metrics.jsonl", "skipped.jsonl"))
+    return next(filter(None, differences), None)
 
 
 def compare(one: Path, other: Path) -> str | None:

@@ -14,6 +14,7 @@ Each message says what is wrong, what was found and what to do.
     ├── BuildError               1   a Beam job failed: error budget spent, worker died, disk full
     ├── GuardError               1   a guarded child process was killed or refused its input (becomes a reject)
     ├── CheckpointError          1   a checkpoint is damaged or belongs to another run configuration
+    ├── StoppedError           130   interrupted by the user; the message says how to go on
     └── TrainError               1   training can't go on: loss not finite, corpus exhausted, disk full
 """
 
@@ -27,6 +28,7 @@ __all__ = [
     "InputError",
     "MissingDependencyError",
     "ShardError",
+    "StoppedError",
     "StorageError",
     "TrainError",
     "TriviumError",
@@ -70,6 +72,12 @@ class FetchError(TriviumError):
 
 class ShardError(TriviumError):
     pass
+
+
+class StoppedError(TriviumError):
+    """Ctrl-C, where the command knows what the next run will do."""
+
+    exit_code = 130
 
 
 class StorageError(TriviumError):

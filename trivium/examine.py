@@ -11,7 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from trivium.needs import cure, install, requirements
+from trivium.data.guard.layers import Layer, layers
+from trivium.needs import DRAWS, Brought, apt, cure, install, requirements
 
 State = Literal["ok", "partly", "missing", "broken"]
 
@@ -23,8 +24,10 @@ _PURPOSES = {
     "web": "web page rendering",
     "video": "video corpora",
     "remote": "shards at addresses (s3, gs, http)",
+    "rephrase": "rephrasing by a model behind an endpoint",
+    "rephrase-local": "rephrasing by a small model on this machine",
     "sixel": "pictures inside a terminal that knows sixel",
-    "ray": "launching on several machines (not built yet)",
+    "ray": "rephrasing by models on many GPUs",
     "dev": "make check, make test",
     "bench": "a peer beside ours in bench/loader.py",
     "quality": "trivium quality train",
@@ -78,6 +81,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
     version: str
     checks: tuple[Check, ...]
+    isolation: tuple[Layer, ...]
     machine: Machine
 
 
@@ -92,6 +96,7 @@ def examine() -> Report:
         torch,
         _triton(),
         _cairo(),
+        *map(drawing, DRAWS),
         sandbox(),
     )
     machine = Machine(
@@ -102,7 +107,7 @@ def examine() -> Report:
         gpus=gpus,
     )
     ok = all(check.state == "ok" for check in checks if check.required)
-    return Report(ok=ok, version=__version__, checks=checks, machine=machine)
+    return Report(ok=ok, version=__version__, checks=checks, isolation=layers(), machine=machine)
 
 
 def _python() -> Check:
@@ -173,17 +178,41 @@ def _cairo() -> Check:
         library.cairo_version_string.restype = ctypes.c_char_p
         found = library.cairo_version_string().decode()
     except (OSError, AttributeError):
-        command = "sudo apt-get install -y libcairo2"
-        return Check(name="libcairo2", state="missing", found="", purpose=purpose, cure=command)
+        return Check(name="libcairo2", state="missing", found="", purpose=purpose, cure=apt("libcairo2"))
     return Check(name="libcairo2", state="ok", found=found, purpose=purpose)
+
+
+def drawing(one: Brought) -> Check:
+    """Whether a program, library or family of fonts that draws is here, and in which version apt brought it."""
+    try:
+        here = (
+            bool(ctypes.CDLL(one.sign))
+            if ".so" in one.sign
+            else bool(shutil.which(one.sign) or os.path.isfile(one.sign))
+        )
+    except OSError:
+        here = False
+    if not here:
+        return Check(name=one.name, state="missing", found="", purpose=one.purpose, cure=apt(*one.packages))
+    return Check(name=one.name, state="ok", found=_apt_version(one.packages[0]), purpose=one.purpose)
+
+
+def _apt_version(package: str) -> str:
+    """The version of a Debian package; "here" where it came in another way."""
+    try:
+        command = ["dpkg-query", "-W", "-f", "${Version}", package]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return "here"
+    return done.stdout.strip() or "here"
 
 
 def sandbox() -> Check:
     """Runs a program under bubblewrap with no network, as the guard of untrusted input does."""
-    purpose = "isolation of untrusted input (SVG, HTML, media)"
+    purpose = "isolation of untrusted input; only with it strangers' code runs (CAD scripts, scenes, games, JSX pages)"
     program = shutil.which("bwrap")
     if program is None:
-        command = "sudo apt-get install -y bubblewrap"
+        command = apt("bubblewrap")
         return Check(name="sandbox", state="missing", found="no bwrap", purpose=purpose, cure=command)
     trial = [program, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "/bin/true"]
     try:

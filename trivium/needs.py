@@ -10,9 +10,33 @@ import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-SET_UP = ("core", "build", "train", "video", "dev")  # what scripts/setup.sh installs
+SET_UP = ("core", "build", "train", "video", "cad", "web", "rephrase", "dev")  # what scripts/setup.sh installs
+
+
+class Brought(NamedTuple):
+    """What apt brings: a program, library or family of fonts, its packages, and the file or program to know it by."""
+
+    name: str
+    packages: tuple[str, ...]
+    sign: str
+    purpose: str
+
+
+_FONTS = "/usr/share/fonts/truetype"
+# What draws the programmatic corpora; scripts/setup.sh installs them where it may.
+DRAWS = (
+    Brought("chromium", ("chromium",), "/usr/lib/chromium/chromium", "web page and game corpora"),
+    Brought("povray", ("povray", "povray-includes"), "povray", "POV-Ray scenes"),
+    Brought("openscad", ("openscad",), "openscad", "OpenSCAD scenes"),
+    Brought(
+        "libegl1", ("libegl1", "libgl1", "libgl1-mesa-dri", "libxcursor1"), "libEGL.so.1", "CAD and 3D pictures (VTK)"
+    ),
+    Brought("fonts-dejavu-core", ("fonts-dejavu-core",), f"{_FONTS}/dejavu/DejaVuSans.ttf", "words in pictures"),
+    Brought("fonts-noto-core", ("fonts-noto-core",), f"{_FONTS}/noto/NotoSans-Regular.ttf", "words of all scripts"),
+)
 
 # Import names that differ from the name of the package.
 _MODULES = {
@@ -67,6 +91,11 @@ def install(what: str, options: str = "") -> str:
     pip = ".venv/bin/pip" if here and _own() else f"{shlex.quote(sys.executable)} -m pip"
     pins = f"-c {shlex.quote('constraints.txt' if here else str(ROOT / 'constraints.txt'))} " if _checkout() else ""
     return f"{pip} install {pins}{options}{shlex.quote(what)}"
+
+
+def apt(*packages: str) -> str:
+    """The command that installs Debian packages."""
+    return f"sudo apt-get install -y --no-install-recommends {' '.join(packages)}"
 
 
 def _checkout() -> bool:

@@ -13,6 +13,7 @@ from itertools import groupby
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from trivium.data.config import Strict
 from trivium.data.patches import MERGE, PATCH
@@ -21,6 +22,9 @@ from trivium.vision.norm import RMSNorm
 from trivium.vision.positions import resized_positions, rotate_pairs, rotation_2d, time_positions
 
 PIXELS = 3 * PATCH * PATCH
+# All but cuDNN's, which PyTorch prefers on Hopper: where a length is an odd multiple of 64 (112 pixels a side are 64
+# patches) and all logits of a row lie below -88.7, its backward pass gives nan (pytorch/pytorch#196678).
+SOUND = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,8 @@ class Block(nn.Module):
         qkv_P3HD = self.wqkv(self.norm1(x_PW)).unflatten(-1, (3, self.config.heads, self.config.head_dim))
         qk_P2HD = rotate_pairs(qkv_P3HD[:, :2], turn_PD)
         v_PHD = qkv_P3HD[:, 2]
-        out_PC = torch.cat([_attend(qk_P2HD, v_PHD, group) for group in groups])
+        with sdpa_kernel(SOUND):
+            out_PC = torch.cat([_attend(qk_P2HD, v_PHD, group) for group in groups])
         x_PW = x_PW + self.wo(out_PC)
         return x_PW + self.fc1(F.gelu(self.fc0(self.norm2(x_PW)), approximate="tanh"))
 

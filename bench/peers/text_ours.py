@@ -1,16 +1,18 @@
 """Our stages on the files that bench/text_peers.py made; and rensa and datasketch by themselves.
 
 `signatures (LIBRARY)` are ours with that engine, normaliser and shingles included; `LIBRARY alone` is the library fed
-by a plain Python loop over lower-case words, as its guide does.
+by a plain Python loop over lower-case words, as its guide does. `near dedup` is a whole build of a recipe that does no
+more than that: reading, near duplicates with verified pairs, rejects, shards and report.
 """
 
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from text_stage import Stage, clock, main, read, timed
+from text_stage import SAMPLE, Stage, Watch, main, read, timed
 
 from trivium.data.records import Document, Text
 from trivium.data.stage import Draft, Raw
@@ -22,9 +24,8 @@ domain: bench
 sources:
   - {{kind: jsonl, name: planted, path: {path}, license: CC0-1.0}}
 stages:
-  - {{kind: language, keep: []}}
-  - {{kind: exact_dedup}}
-  - {{kind: near_dedup, keep: false}}
+  - {{kind: urls, lists: [{{name: none, path: none.txt, kind: domains}}]}}
+  - {{kind: near_dedup, keep: false, bands: {bands}, rows: {rows}}}
 """
 
 
@@ -39,14 +40,14 @@ def extract(folder: Path) -> dict[str, Any]:
     warm = Raw(corpus="c", domain="d", source="s", address="a", license="", body=body, mime="text/html")
     list(stage.process(warm))
     count = size = 0
-    began = clock()
+    watch = Watch()
     for place in source.places(folder):
         for item in source.split(place):
             for raw in source.read(item, "c", "d") if isinstance(item, Place) else ():
                 count += 1
                 found = list(stage.process(raw)) if isinstance(raw, Raw) else []
                 size += sum(len(one.document.text.encode()) for one in found if isinstance(one, Draft))
-    return {"seconds": clock() - began, "documents": count, "bytes": size}
+    return watch.stop() | {"documents": count, "bytes": size}
 
 
 def filters(folder: Path) -> dict[str, Any]:
@@ -80,9 +81,38 @@ def signer(engine: str) -> Stage:
             for start in range(0, len(texts), BATCH):
                 sign_texts(texts[start : start + BATCH], made, min_words=20)
 
-        return timed(read(folder / "planted.jsonl")[1], all_of)
+        return timed(read(folder / "planted.jsonl", None if engine == "rensa" else SAMPLE)[1], all_of)
 
     return sign
+
+
+def parts(folder: Path) -> dict[str, Any]:
+    """Where the time of a signature goes: each part runs over all texts by itself, in the batches of a build."""
+    from trivium.data.dedup.shingles import ngrams, shingle
+    from trivium.data.dedup.signature import sign_rows, sign_texts, spec
+    from trivium.data.dedup.words import hash_words
+
+    texts = read(folder / "planted.jsonl")[1]
+    batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
+    made = spec("rensa", permutations=PERMUTATIONS, seed=1, ngram=NGRAM)
+    sign_texts(batches[0], made, min_words=20)
+    hashed, words = [shingle(batch, NGRAM) for batch in batches], [hash_words(batch) for batch in batches]
+    watch = Watch()
+    for batch in batches:
+        hash_words(batch)
+    watch.step("normalise, cut and hash words")
+    for one in words:
+        ngrams(one.hashes, NGRAM)
+    watch.step("hash 5-grams")
+    for row in hashed:
+        sign_rows(row.hashes, row.offsets, made)
+    watch.step("112 permutations (rensa)")
+    steps = dict(watch.steps)
+    for batch in batches:
+        sign_texts(batch, made, min_words=20)
+    watch.step("all")
+    steps["cut at the texts' borders, pack"] = round(watch.steps["all"] - sum(steps.values()), 2)
+    return watch.stop(texts) | {"seconds": watch.steps["all"], "steps": steps}
 
 
 def _grams(text: str) -> list[str]:
@@ -98,7 +128,7 @@ def rensa_alone(folder: Path) -> dict[str, Any]:
         made.update(_grams(text))
         made.digest()
 
-    return timed(read(folder / "planted.jsonl")[1], lambda texts: [one(text) for text in texts])
+    return timed(read(folder / "planted.jsonl", SAMPLE)[1], lambda texts: [one(text) for text in texts])
 
 
 def datasketch_alone(folder: Path) -> dict[str, Any]:
@@ -108,26 +138,46 @@ def datasketch_alone(folder: Path) -> dict[str, Any]:
         made = MinHash(num_perm=PERMUTATIONS, seed=1)
         made.update_batch([gram.encode() for gram in _grams(text)])
 
-    return timed(read(folder / "planted.jsonl")[1], lambda texts: [one(text) for text in texts])
+    return timed(read(folder / "planted.jsonl", SAMPLE)[1], lambda texts: [one(text) for text in texts])
 
 
-def dedup(folder: Path) -> dict[str, Any]:
-    from trivium.data.shards import ShardSet
-    from trivium.pipelines.beam import BeamOptions
-    from trivium.pipelines.corpora.driver import build
-    from trivium.pipelines.corpora.recipe import load_recipe
+def deduper(bands: int, rows: int) -> Callable[[Path], dict[str, Any]]:
+    def dedup(folder: Path) -> dict[str, Any]:
+        from dedup_quality import Watched
 
-    recipe, out = folder / "planted.yaml", folder / "ours"
-    recipe.write_text(RECIPE.format(path="planted.jsonl"))
-    shutil.rmtree(out, ignore_errors=True)
-    began = clock()
-    build(load_recipe(recipe), folder, out, BeamOptions())
-    seconds = clock() - began
-    ids, texts = read(folder / "planted.jsonl")
-    shards = ShardSet.open(out)
-    kept = [shards.read(number)[0].meta.address for number in range(len(shards))]
-    size = sum(len(text.encode()) for text in texts)
-    return {"seconds": seconds, "documents": len(ids), "bytes": size, "kept": kept}
+        from trivium.data.shards import ShardSet, read_rejects
+        from trivium.pipelines.beam import BeamOptions
+        from trivium.pipelines.corpora.driver import build
+        from trivium.pipelines.corpora.recipe import load_recipe
+        from trivium.pipelines.corpora.shuffles.edges import decode_verified
+
+        recipe, out = folder / f"planted-{bands}.yaml", folder / f"ours-{bands}"
+        shutil.rmtree(out, ignore_errors=True)  # of a run that was stopped
+        (folder / "none.txt").write_text(
+            "blocked.example\n"
+        )  # some stage must look at each record; this one costs least
+        recipe.write_text(RECIPE.format(path="planted.jsonl", bands=bands, rows=rows))
+        ids, texts = read(folder / "planted.jsonl")
+        loaded, edges = load_recipe(recipe), list[bytes]()
+        watch = Watch()
+        with Watched(edges):
+            build(loaded, folder, out, BeamOptions())
+        found = watch.stop(texts)
+        sizes = map(len, (folder / "planted.jsonl").read_bytes().splitlines(keepends=True))
+        number, at = {}, 0
+        for one, size in zip(ids, sizes, strict=True):
+            number[f"planted.jsonl@{at}"], at = one, at + size
+        shards = ShardSet.open(out)
+        kept, drops = [shards.read(place)[0].meta for place in range(len(shards))], list(read_rejects(out))
+        by_id = {one.source_id: number[one.address] for one in (*kept, *drops)}
+        groups: dict[str, list[str]] = {}
+        for one in (*kept, *drops):
+            groups.setdefault(one.cluster, []).append(number[one.address])
+        verified = [(by_id[larger], by_id[pair.beside]) for (larger, pair), _ in map(decode_verified, edges)]
+        clusters = [group for group in groups.values() if len(group) > 1]
+        return found | {"kept": [number[one.address] for one in kept], "clusters": clusters, "pairs": verified}
+
+    return dedup
 
 
 STAGES = {
@@ -136,9 +186,11 @@ STAGES = {
     "language": language,
     "signatures (rensa)": signer("rensa"),
     "signatures (datasketch)": signer("datasketch"),
+    "signatures, by part": parts,
     "rensa alone": rensa_alone,
     "datasketch alone": datasketch_alone,
-    "near dedup": dedup,
+    "near dedup": deduper(14, 8),
+    "near dedup, our bands": deduper(16, 7),
 }
 
 if __name__ == "__main__":

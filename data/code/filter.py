@@ -1,13 +1,10 @@
 """Which source files are worth reading: every rule writes a score, the recipe's policy turns scores into decisions."""
 
-from collections.abc import Iterator
-
 from trivium.data.code.measure import SCORES, measure
 from trivium.data.code.paths import is_license, is_manifest
-from trivium.data.config import digest
+from trivium.data.frames import DocumentStage
 from trivium.data.policy import Limit, decide
-from trivium.data.records import Step
-from trivium.data.stage import Draft, Item, Outcome, StageConfig
+from trivium.data.stage import Draft, Outcome, StageConfig
 
 # Languages whose lines have no usual length (StarCoder 2, section 2.1): one line may be a paragraph.
 LOOSE = ("html", "json", "markdown", "groff", "smt", "tex", "text", "xml", "rst")
@@ -44,7 +41,7 @@ POLICY = (
 )
 
 
-class CodeFilter:
+class CodeFilter(DocumentStage["CodeFilter.Config"]):
     """Measures a file and drops it by the first broken rule meant for its language.
 
     Licence files pass with their scores: `repository_license` needs them and takes them out. A manifest that breaks a
@@ -53,30 +50,19 @@ class CodeFilter:
 
     name = "code_filter"
     version = 1
+    after = "put code_language before it"
 
     class Config(StageConfig, kw_only=True, tag="code_filter"):
         SCORES = SCORES
 
-        policy: tuple[CodeRule, ...] = POLICY
+        policy: tuple[CodeRule, ...] = POLICY  # limits on the scores
 
         def build(self) -> "CodeFilter":
             return CodeFilter(self)
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
-
-    def open(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Draft):
-            raise TypeError("code_filter takes documents; put code_language before it")
-        meta = item.document.meta
-        scores = measure(meta.address, item.document.text)
+    def outcome(self, draft: Draft) -> Outcome:
+        meta = draft.document.meta
+        scores = measure(meta.address, draft.document.text)
         needed = is_license(meta.address) or (is_manifest(meta.address) and meta.scores.get("license", 0) > 0)
         policy = () if needed else tuple(rule for rule in self.config.policy if rule.meant_for(meta.language))
-        yield decide(item, scores, policy, self.step)
+        return decide(draft, scores, policy, self.step)

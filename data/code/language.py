@@ -1,7 +1,6 @@
 """Source files → documents of their text with the programming language; what is no text or no known language goes."""
 
 import hashlib
-from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
@@ -10,16 +9,17 @@ from msgspec import Meta
 from trivium.data.code.paths import is_license, is_manifest, is_readme, name_of, stem_of
 from trivium.data.code.source_text import decode_source
 from trivium.data.code.table import known, language_of
-from trivium.data.config import digest
-from trivium.data.records import Document, Step, Text
-from trivium.data.stage import Content, Draft, Drop, Item, Outcome, Raw, StageConfig, refuse
+from trivium.data.frames import RawStage
+from trivium.data.records import Document, Text
+from trivium.data.stage import Content, Draft, Drop, Raw, StageConfig, refuse
 
 
-class CodeLanguage:
+class CodeLanguage(RawStage["CodeLanguage.Config"]):
     """Decodes a file and names its language in `meta.language`, by Pygments' short names (`python`, `cpp`, `bash`)."""
 
     name = "code_language"
     version = 1
+    takes = "raw source files"
 
     class Config(StageConfig, kw_only=True, tag="code_language"):
         """`keep` empty keeps every language but those of `skip`.
@@ -34,27 +34,15 @@ class CodeLanguage:
         keep: tuple[str, ...] = ()
         skip: tuple[str, ...] = ("csv", "svg", "source-map", "gettext", "log", "output", "ignore", "html", "jupyter")
         texts: tuple[str, ...] = ("readme", "notes", "todo", "description", "requirements")
-        max_bytes: Annotated[int, Meta(ge=1)] = 1 << 20
+        max_bytes: Annotated[int, Meta(ge=1)] = 1 << 20  # of one file
 
         def build(self) -> "CodeLanguage":
             return CodeLanguage(self)
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
-
     def open(self) -> None:
         known()
 
-    def close(self) -> None:
-        pass
-
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Raw):
-            raise TypeError("code_language takes raw source files; put it first in `stages`")
-        yield self._identify(item)
-
-    def _identify(self, raw: Raw) -> Draft | Drop:
+    def outcome(self, raw: Raw) -> Draft | Drop:
         if len(raw.body) > self.config.max_bytes:
             return refuse(raw, self.name, "too_large", f"{len(raw.body):,} bytes, limit {self.config.max_bytes:,}")
         text, encoding, fault = decode_source(raw.body)

@@ -29,7 +29,7 @@ class RepositoryLicense(ShuffleConfig, kw_only=True, tag="repository_license"):
     allow: tuple[str, ...] = PERMISSIVE
     declared: bool = False
     conflict: Literal["header", "both", "reject"] = "header"
-    min_confidence: float = 0.5
+    min_confidence: float = 0.5  # below it a licence that was found does not count
 
     def __post_init__(self) -> None:
         if self.depth < 0:
@@ -141,7 +141,12 @@ def _agree(header: str, around: str) -> bool:
     return mine <= theirs or theirs <= mine
 
 
+def speaks(path: str) -> bool:
+    """Whether a file of that path may give a licence to others; of a repository few do."""
+    return is_license(path) or is_manifest(path)
+
+
 def verdicts(files: Sequence[Stated], config: RepositoryLicense, declared: str) -> list[Verdict]:
     """One verdict for each file of one repository."""
-    given = folder_licenses(files, config.min_confidence)
+    given = folder_licenses((file for file in files if speaks(file.path)), config.min_confidence)
     return [judge(file, given, config, declared) for file in files]

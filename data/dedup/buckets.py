@@ -8,6 +8,9 @@ therefore sorted by its members' tails, four times from four places of the tail,
 before it and with the first of its run of equal tails: linear in n. True copies agree in most values, so they stand
 side by side unless the first value in which they differ from the crowd is one of the few in which they differ from each
 other; each order, and each further bucket that they share, is another chance.
+
+A crowd, a bucket of more than CROWD members, is handed back instead: its orders are sorted by many workers, cut further
+by the first value of each tail (`crowd_records`, `crowd_pairs`). No neighbours are looked for across such a cut.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,6 +27,7 @@ KEY, TAIL, NAME, PLACE = 8, 32, 8, 8
 BAND_RECORD = KEY + TAIL + NAME + PLACE
 PAIR_RECORD = 24  # two places, the band, 7 bytes of nothing
 ALL_PAIRS = 64  # members of a bucket up to which all its pairs are taken
+CROWD = 20_000  # members of a bucket above which several workers share it
 WINDOW = 2  # neighbours of a member in one order of a large bucket
 ORDERS = (0, 8, 16, 24)  # where in the tail each order begins
 SLACK = 0.25  # pairs of a large bucket whose tails agree in fewer values than the threshold less this are left out
@@ -70,7 +74,7 @@ def band_records(
     low, high, count = part
     numbers = ((keys & np.uint64((1 << 56) - 1)) >> np.uint64(8)) % np.uint64(count)
     ours = (numbers >= low) & (numbers < high)
-    small = values[:, : bands * per_band].astype(np.uint8)
+    small = values.astype(np.uint8)
     small = np.tile(small, (1, 2 + -(-TAIL // small.shape[1])))  # so that a tail goes round the end
     ends = np.concatenate((_bytes(name_hashes(rows["source_id"])), _bytes(places)), axis=1)
     found = []
@@ -94,14 +98,40 @@ def split(records: Rows, numbers: Keys) -> Iterator[tuple[int, bytes]]:
 
 
 def pairs(blocks: Iterable[bytes], threshold: float, most: int, scratch: Path) -> Iterator[Rows]:
-    """Candidate pairs of one partition's band records, as PAIR_RECORDs, in memory bounded by `most` records."""
+    """Candidate pairs of one partition's band records, as PAIR_RECORDs, in memory bounded by `most` records.
+
+    Between them come the BAND_RECORDs of crowds, as they are.
+    """
     chunks = ordered(blocks, BAND_RECORD, 0, KEY, most, scratch)
     for single, group in groupby(chunks, key=_single):
         if single is None:
             for chunk in group:
                 yield from _bucket_pairs(chunk, threshold, most, scratch)
-        else:  # one key, and so many members that they come in pieces
-            yield from _large(group, threshold, most, scratch)
+        else:  # one key, and perhaps so many members that they come in pieces
+            yield from _one_bucket(group, threshold, most, scratch)
+
+
+def crowd_records(rows: Rows, part: tuple[int, int, int]) -> Iterator[tuple[int, bytes]]:
+    """(partition, turned records) of crowds' BAND_RECORDs, for the partitions from part[0] to below part[1] of part[2].
+
+    A partition holds whole cuts: all records of a bucket in one order whose tails begin with the same value. No two
+    orders meet in one, when there are as many partitions.
+    """
+    low, high, count = part
+    each = np.uint64(max(1, count // len(ORDERS)))
+    for number, begin in enumerate(ORDERS):
+        turned = _turned(rows, number, begin)
+        keys = np.ascontiguousarray(turned[:, 1 : 1 + KEY]).view(">u8").ravel().astype(np.uint64)
+        cuts = (keys ^ (turned[:, 1 + KEY].astype(np.uint64) + np.uint64(1))) * _MIX
+        numbers = (np.uint64(number) * each + (cuts >> np.uint64(32)) % each) % np.uint64(count)
+        ours = (numbers >= low) & (numbers < high)
+        if ours.any():
+            yield from split(turned[ours], numbers[ours])
+
+
+def crowd_pairs(blocks: Iterable[bytes], threshold: float, most: int, scratch: Path) -> Iterator[Rows]:
+    """Candidate pairs of one partition's turned records, as PAIR_RECORDs, in memory bounded by `most` records."""
+    yield from _neighbours(blocks, threshold, most, scratch, same=1 + KEY + 1)
 
 
 def _single(chunk: Rows) -> bytes | None:
@@ -124,13 +154,27 @@ def _bucket_pairs(chunk: Rows, threshold: float, most: int, scratch: Path) -> It
         at = np.flatnonzero(same)
         yield _pair_records(rows[at], rows[at + distance])
     for start, size in zip(starts[sizes > ALL_PAIRS].tolist(), sizes[sizes > ALL_PAIRS].tolist(), strict=True):
-        yield from _large([chunk[start : start + size]], threshold, most, scratch)
+        yield from _one_bucket([chunk[start : start + size]], threshold, most, scratch)
 
 
-def _large(bucket: Iterable[Rows], threshold: float, most: int, scratch: Path) -> Iterator[Rows]:
-    """Pairs of neighbours, and of first and later members of runs, in each order of one large bucket's members."""
+def _one_bucket(bucket: Iterable[Rows], threshold: float, most: int, scratch: Path) -> Iterator[Rows]:
+    """Pairs of one large bucket, or its records when it is a crowd."""
+    pieces = iter(bucket)
+    held: list[Rows] = []
+    for piece in pieces:
+        held.append(piece)
+        if sum(map(len, held)) > CROWD:
+            yield from held
+            yield from pieces
+            return
+    turned = (_turned(rows, number, begin).tobytes() for rows in held for number, begin in enumerate(ORDERS))
+    yield from _neighbours(turned, threshold, most, scratch, same=1)
+
+
+def _neighbours(turned: Iterable[bytes], threshold: float, most: int, scratch: Path, *, same: int) -> Iterator[Rows]:
+    """Pairs of neighbours, and of first and later members of runs, of turned records that agree in the `same` first
+    bytes."""
     least = int(TAIL * (threshold - SLACK))
-    turned = (_turned(rows, number, begin) for rows in bucket for number, begin in enumerate(ORDERS))
     before = np.empty((0, 1 + BAND_RECORD), dtype=np.uint8)  # the first of the last run, and the last members
     for chunk in ordered(turned, 1 + BAND_RECORD, 0, 1 + KEY + TAIL + NAME, most, scratch):
         rows = np.concatenate((before, chunk))
@@ -141,25 +185,25 @@ def _large(bucket: Iterable[Rows], threshold: float, most: int, scratch: Path) -
         heads = np.maximum.accumulate(np.where(begins, new, 0))  # 0: of a run that began in an earlier chunk
         for distance in range(1, WINDOW + 1):
             at = new[new - distance >= min(known, 1)]
-            yield _close(rows[at - distance], rows[at], least)
+            yield _close(rows[at - distance], rows[at], same, least)
         far = heads < new - WINDOW
-        yield _close(rows[heads[far]], rows[new[far]], least)
+        yield _close(rows[heads[far]], rows[new[far]], same, least)
         before = np.concatenate((rows[heads[-1]][None], rows[max(min(known, 1), len(rows) - WINDOW) :]))
 
 
-def _turned(rows: Rows, number: int, begin: int) -> bytes:
+def _turned(rows: Rows, number: int, begin: int) -> Rows:
     """Band records with the number of an order in front, and the tail from where that order begins."""
     turned = np.empty((len(rows), 1 + BAND_RECORD), dtype=np.uint8)
     turned[:, 0] = number
     turned[:, 1:] = rows
     turned[:, 1 + KEY : 1 + KEY + TAIL] = np.roll(rows[:, KEY : KEY + TAIL], -begin, axis=1)
-    return turned.tobytes()
+    return turned
 
 
-def _close(a: Rows, b: Rows, least: int) -> Rows:
-    """Pairs of turned records of one order that agree in `least` values of their tails."""
+def _close(a: Rows, b: Rows, same: int, least: int) -> Rows:
+    """Pairs of turned records that agree in the `same` first bytes and in `least` values of their tails."""
     tail = slice(1 + KEY, 1 + KEY + TAIL)
-    alike = (a[:, 0] == b[:, 0]) & (np.count_nonzero(a[:, tail] == b[:, tail], axis=1) >= least)
+    alike = (a[:, :same] == b[:, :same]).all(axis=1) & (np.count_nonzero(a[:, tail] == b[:, tail], axis=1) >= least)
     return _pair_records(a[alike, 1:], b[alike, 1:])
 
 

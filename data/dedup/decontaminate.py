@@ -45,9 +45,9 @@ class Decontaminate(ShuffleConfig, kw_only=True, tag="decontaminate"):
     min_share: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.5
     max_documents: Annotated[int, Meta(ge=1)] = 100
     max_items: Annotated[int, Meta(ge=1)] = 50
-    action: Literal["drop", "cut"] = "drop"
+    action: Literal["drop", "cut"] = "drop"  # what becomes of a record that holds an item
     min_left: Annotated[int, Meta(ge=0)] = 200
-    max_source_loss: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.9
+    max_source_loss: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.9  # share of a source; a greater loss stops the build
 
     def __post_init__(self) -> None:
         if not self.sets:

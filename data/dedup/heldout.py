@@ -25,7 +25,7 @@ class HeldOut(Strict, kw_only=True):
     with dots (`choices.text`); none = all strings. `ngram` in words, 0 = the stage's.
     """
 
-    name: str
+    name: str  # of the set, in the report
     path: str
     fields: tuple[str, ...] = ()
     ngram: int = 0

@@ -46,7 +46,7 @@ class RepeatedLines(ShuffleConfig, kw_only=True, tag="repeated_lines"):
     min_words: Annotated[int, Meta(ge=1)] = 2
     min_left: Annotated[int, Meta(ge=0)] = 200
     ignore_digits: bool = False
-    max_source_loss: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.9
+    max_source_loss: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.9  # share of a source; a greater loss stops the build
 
     @property
     def cuts(self) -> bool:

@@ -1,11 +1,12 @@
 """Parameters of near-duplicate removal, checked against what goes wrong with it in practice."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
 from trivium.data.dedup.config import Dedup
 from trivium.data.dedup.signature import Spec, spec
+from trivium.data.dedup.sketches import Set, alike
 
 
 class NearDedup(Dedup, kw_only=True, tag="near_dedup"):
@@ -19,14 +20,16 @@ class NearDedup(Dedup, kw_only=True, tag="near_dedup"):
     """
 
     WORD = "near"
+    REASON: ClassVar[str] = "near_duplicate"
+    LIKENESS: ClassVar[str] = "Jaccard"
 
-    ngram: int = 5
-    bands: int = 16
-    rows: int = 7
-    threshold: float = 0.75
-    min_words: int = 20
-    engine: Literal["rensa", "datasketch"] = "rensa"
-    seed: int = 1
+    ngram: int = 5  # words
+    bands: int = 16  # any that is equal makes a candidate
+    rows: int = 7  # hashes in a band
+    threshold: float = 0.75  # Jaccard similarity that makes a duplicate
+    min_words: int = 20  # shorter texts are not compared
+    engine: Literal["rensa", "datasketch"] = "rensa"  # what makes the signatures
+    seed: int = 1  # of the permutations
     max_cluster: int = 1000
 
     def __post_init__(self) -> None:
@@ -47,6 +50,13 @@ class NearDedup(Dedup, kw_only=True, tag="near_dedup"):
     @property
     def permutations(self) -> int:
         return self.bands * self.rows
+
+    @property
+    def agreement(self) -> float:
+        return self.threshold
+
+    def alike(self, a: Set, b: Set) -> float:
+        return alike(a, b)
 
     @property
     def spec(self) -> Spec:

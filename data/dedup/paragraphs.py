@@ -36,7 +36,7 @@ class RepeatedParagraphs(ShuffleConfig, kw_only=True, tag="repeated_paragraphs")
     min_chars: Annotated[int, Meta(ge=1)] = 200
     min_left: Annotated[int, Meta(ge=0)] = 200
     quality: str = ""
-    max_source_loss: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.9
+    max_source_loss: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.9  # share of a source; a greater loss stops the build
 
     @property
     def cuts(self) -> bool:
@@ -106,6 +106,11 @@ def id_of(source_id: str) -> int:
     for character in source_id[:12]:
         value = value << 5 | (ord(character) - 0x32 if character < "A" else ord(character) - 0x61 + 6)
     return value
+
+
+def prefix_of(number: int) -> str:
+    """The first characters of the source id that `id_of` made `number` of."""
+    return "".join("234567abcdefghijklmnopqrstuvwxyz"[number >> shift & 31] for shift in range(55, -1, -5))
 
 
 def paragraph_rows(keys: Hashes, checks: Hashes, rank: int, document: int, first: int) -> Rows:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from trivium.data.dedup.words import NORMALISER, NORMALISER_VERSION, Counts, Hashes, hash_words, word_hash, words_of
+from trivium.data.dedup.words import NORMALISER, NORMALISER_VERSION, Counts, Hashes, word_blocks, word_hash, words_of
 
 __all__ = [
     "NORMALISER",
@@ -46,16 +46,25 @@ class Shingles(msgspec.Struct, frozen=True):
 
 def shingle(texts: Sequence[str], ngram: int) -> Shingles:
     """All n-grams of each text; a text with fewer words than `ngram` has none, and none spans two texts."""
-    words = hash_words(texts)
-    counts = np.maximum(words.counts - (ngram - 1), 0)
-    offsets = np.concatenate(([0], np.cumsum(counts)))
-    mixed = ngrams(words.hashes, ngram)
+    hashes, counts = [np.empty(0, dtype=np.uint64)], [np.empty(0, dtype=np.int64)]
+    for block in word_blocks(texts):  # n-grams too are made while a block is in the cache
+        hashes.append(_inside(ngrams(block.hashes, ngram), block.counts, ngram))
+        counts.append(block.counts)
+    words = np.concatenate(counts)
+    offsets = np.concatenate(([0], np.cumsum(np.maximum(words - (ngram - 1), 0))))
+    return Shingles(np.concatenate(hashes), offsets, words)
+
+
+def _inside(mixed: Hashes, words: Counts, ngram: int) -> Hashes:
+    """The n-grams that lie in one text; `words` counts each text's."""
+    if len(words) == 1:
+        return mixed
     inside = np.ones(len(mixed), dtype=bool)
-    ends = np.cumsum(words.counts)
+    ends = np.cumsum(words)
     for back in range(1, ngram):  # the windows that begin in the last words of a text reach into the next
-        reach = ends[words.counts >= back] - back
+        reach = ends[words >= back] - back
         inside[reach[reach < len(mixed)]] = False
-    return Shingles(mixed[inside], offsets, words.counts)
+    return mixed[inside]
 
 
 def shingles_of(text: str, ngram: int) -> Hashes:
@@ -73,9 +82,10 @@ def ngrams(words: Hashes, ngram: int) -> Hashes:
     count = len(words) - ngram + 1
     if count < 1:
         return np.empty(0, dtype=np.uint64)
-    mixed = np.zeros(count, dtype=np.uint64)
-    shifted = np.empty_like(mixed)
-    for i in range(ngram):
+    mixed = words[:count] * _MIX
+    shifted = mixed >> np.uint64(29)
+    mixed ^= shifted
+    for i in range(1, ngram):
         mixed ^= words[i : i + count]
         mixed *= _MIX
         np.right_shift(mixed, np.uint64(29), out=shifted)

@@ -45,7 +45,7 @@ class Substrings(ShuffleConfig, kw_only=True, tag="substrings"):
     min_tokens: Annotated[int, Meta(ge=4)] = 50
     min_left: Annotated[int, Meta(ge=0)] = 200
     quality: str = ""
-    max_source_loss: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.9
+    max_source_loss: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.9  # share of a source; a greater loss stops the build
 
     @property
     def cuts(self) -> bool:

@@ -18,6 +18,7 @@ class Candidate(Protocol):
 
 
 C = TypeVar("C", bound=Candidate)
+LEAD = 80  # characters that an excerpt shows before the place where two texts part
 
 
 def rank(candidate: Candidate, quality: str) -> tuple[float, int, str]:
@@ -33,3 +34,20 @@ def choose(candidates: Iterable[C], quality: str) -> tuple[C, Sequence[C]]:
     """(survivor, the others by source id); see `rank`."""
     best, *rest = sorted(candidates, key=lambda candidate: rank(candidate, quality))
     return best, sorted(rest, key=lambda candidate: candidate.source_id)
+
+
+def parting(text: str, other: str, shown: int) -> int:
+    """Where an excerpt of `shown` characters of `text` shall begin so that it shows where `other` first differs.
+
+    What lies before is the same in both texts, so the other's passage begins at the same character.
+    """
+    low, high = 0, min(len(text), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    begins = max(0, min(low - LEAD, len(text) - shown))
+    word = text.find(" ", begins, low) + 1 if begins else 0
+    return word or begins

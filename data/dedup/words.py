@@ -9,14 +9,14 @@ character is put in lower case by its own mapping. A word is then
       edit moves the borders beside it and no others.
 
 Odd: a batch is read by table look-ups and sums in numpy, without a string made. Only texts with characters whose normal
-form hangs on their neighbours go through Python's normaliser, and of these only the stretches that are not ASCII.
+form hangs on their neighbours go through Python's normaliser.
 `words_of` says the same character by character; tests hold the two together.
 """
 
-import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -27,14 +27,18 @@ NORMALISER_VERSION = 2
 
 Hashes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.intp]
+Codes = npt.NDArray[np.unsignedinteger[Any]]  # uint8 or uint32
+Places = npt.NDArray[np.intp]
 Kinds = npt.NDArray[np.uint8]
 
 BLOCK = 1 << 16  # characters hashed at once: tables and products of a block stay in the cache
 
 _GAP, _LETTER, _SINGLE, _UNSPACED, _UNSPACED_MARK, _IGNORED = range(6)
 _NEIGHBOURS = 0x40  # flag beside the kind: the normal form hangs on neighbours, or is longer than one character
+_WITHOUT_FLAG = np.uint8(0xFF ^ _NEIGHBOURS)
 _UNKNOWN = 0xFF  # not looked up yet
+_ASCII = 0x7F
+_NOWHERE = np.empty(0, dtype=np.intp)
 _IDEOGRAPHS = (
     (0x2E80, 0x2FDF),  # radicals
     (0x3005, 0x3007),
@@ -64,7 +68,6 @@ _FIRST = 0xBF58476D1CE4E5B9  # splitmix64's multipliers
 _SECOND = 0x94D049BB133111EB
 _BASE = 0x5851F42D4C957F2D  # odd, so it has an inverse modulo 2^64
 _MASK = (1 << 64) - 1
-_PIECE = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")  # what precedes a mark goes with it; nothing crosses an ASCII letter
 
 
 def words_of(text: str) -> list[str]:
@@ -103,56 +106,92 @@ class Words(msgspec.Struct, frozen=True):
 
 
 def hash_words(texts: Sequence[str]) -> Words:
-    """The words of each text, read some BLOCK characters at a time; memory is about 40 bytes a character of a block."""
-    hashes: list[Hashes] = []
-    counts: list[int] = []
+    """The words of each text."""
+    blocks = list(word_blocks(texts))
+    if len(blocks) == 1:
+        return blocks[0]
+    hashes = np.concatenate([np.empty(0, np.uint64), *(block.hashes for block in blocks)])
+    return Words(hashes, np.concatenate([np.empty(0, np.int64), *(block.counts for block in blocks)]))
+
+
+def word_blocks(texts: Sequence[str]) -> Iterator[Words]:
+    """The words of some whole texts at a time, of about BLOCK characters; memory is about 40 bytes a character."""
     block: list[str] = []
     size = 0
     for text in texts:
         block.append(text)
         size += len(text)
         if size >= BLOCK:
-            _add_block(block, hashes, counts)
+            yield _read(block)
             block, size = [], 0
     if block:
-        _add_block(block, hashes, counts)
-    whole = np.concatenate(hashes) if hashes else np.empty(0, np.uint64)
-    return Words(whole, np.asarray(counts, dtype=np.int64))
+        yield _read(block)
 
 
-def _add_block(texts: list[str], hashes: list[Hashes], counts: list[int]) -> None:
+def _read(texts: list[str]) -> Words:
     codes = _codes(texts)
-    kinds = _kinds(codes)
-    ends = np.cumsum([len(text) + 1 for text in texts])
-    if kinds.max() >= _NEIGHBOURS:
-        for number in np.unique(np.searchsorted(ends, np.flatnonzero(kinds >= _NEIGHBOURS), "right")).tolist():
-            texts[number] = _normal(texts[number])
-        codes = _codes(texts)
-        kinds = _kinds(codes) & np.uint8(~_NEIGHBOURS & 0xFF)
-        ends = np.cumsum([len(text) + 1 for text in texts])
-    most = int(kinds.max())
-    if most == _IGNORED:
+    sizes = np.array([len(text) + 1 for text in texts])
+    beyond, kinds = _beyond(codes)
+    if kinds.max(initial=_GAP) >= _NEIGHBOURS:
+        codes = _normalised(texts, codes, sizes, beyond[kinds >= _NEIGHBOURS])
+        beyond, kinds = _beyond(codes)
+        kinds &= _WITHOUT_FLAG
+    ends = np.cumsum(sizes)
+    if kinds.max(initial=_GAP) == _IGNORED:
         stays = kinds != _IGNORED
-        ends = np.cumsum(stays)[ends - 1]
-        codes, kinds = codes[stays], kinds[stays]
+        ignored = beyond[~stays]
+        codes, ends = np.delete(codes, ignored), ends - np.searchsorted(ignored, ends)
+        beyond, kinds = beyond[stays], kinds[stays]
+        beyond -= np.searchsorted(ignored, beyond)
+    most = int(kinds.max(initial=_LETTER))
     values = _VALUES.take(codes)
-    starts = _starts(kinds, values, most)
-    if len(starts):
-        up, down = _powers(len(values))
-        values *= up  # a gap's value is 0, so a sum may run over it up to the next word
-        hashes.append(np.add.reduceat(values, starts) * down.take(starts))
-    counts += np.diff(np.searchsorted(starts, ends), prepend=0).tolist()
+    whole = (values != 0).view(np.uint8)
+    if most > _LETTER:
+        whole[beyond] = kinds
+    starts = _starts(whole, values, most)
+    return Words(_sums(values, starts), np.diff(np.searchsorted(starts, ends), prepend=0))
+
+
+def _beyond(codes: Codes) -> tuple[Places, Kinds]:
+    """Where characters beyond ASCII are, and what they are; in ASCII a value says enough: letters have one, gaps 0."""
+    places = np.flatnonzero(codes > _ASCII) if codes.dtype != np.uint8 else _NOWHERE
+    return places, _kinds(codes.take(places))
+
+
+def _sums(values: Hashes, starts: Places) -> Hashes:
+    """The polynomial of each word's values; overwrites `values`."""
+    up, down = _powers(len(values))
+    values *= up  # a gap's value is 0, so a sum may run over it up to the next word
+    sums = np.empty(len(values) + 1, dtype=np.uint64)
+    sums[0] = 0
+    np.cumsum(values, out=sums[1:])
+    hashes = sums.take(starts)
+    np.subtract(hashes[1:], hashes[:-1], out=hashes[:-1])
+    hashes[-1:] = sums[-1] - hashes[-1:]
+    hashes *= down.take(starts)
+    return hashes
 
 
 def _codes(texts: list[str]) -> Codes:
-    """Code points of all texts as indices, a space behind each."""
+    """Code points of all texts, a space behind each; bytes where all are ASCII."""
     joined = " ".join(texts) + " "
     if joined.isascii():
-        return np.frombuffer(joined.encode("ascii"), dtype=np.uint8).astype(np.intp)
-    return np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.intp)
+        return np.frombuffer(joined.encode("ascii"), dtype=np.uint8)
+    return np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
 
 
-def _starts(kinds: Kinds, values: Hashes, most: int) -> Codes:
+def _normalised(texts: list[str], codes: Codes, sizes: Counts, places: Places) -> Codes:
+    """The texts' codes with those texts in normal form that `places` lie in; their `sizes` are set anew."""
+    ends = np.cumsum(sizes)
+    parts, last = [], 0
+    for number in np.unique(np.searchsorted(ends, places, "right")).tolist():
+        normal = unicodedata.normalize("NFKC", texts[number])
+        parts += [codes[last : ends[number] - sizes[number]], _codes([normal])]
+        last, sizes[number] = ends[number], len(normal) + 1
+    return np.concatenate([*parts, codes[last:]])
+
+
+def _starts(kinds: Kinds, values: Hashes, most: int) -> Places:
     """Where words begin; `most` is the largest kind there is."""
     begins = np.empty(len(kinds), dtype=bool)
     begins[0] = kinds[0] != _GAP
@@ -166,14 +205,6 @@ def _starts(kinds: Kinds, values: Hashes, most: int) -> Codes:
         joins |= (before >= _UNSPACED) & ((now == _UNSPACED_MARK) | ((now == _UNSPACED) & ~cut))
     np.greater(now, joins * np.uint8(_IGNORED), out=begins[1:])
     return np.flatnonzero(begins)
-
-
-def _normal(text: str) -> str:
-    return _PIECE.sub(_normal_piece, text)
-
-
-def _normal_piece(found: re.Match[str]) -> str:
-    return unicodedata.normalize("NFKC", found[0])
 
 
 def _cuts(last: int, following: int) -> bool:
@@ -205,22 +236,21 @@ def _classify(character: str) -> tuple[int, str]:
     return _LETTER, lowered
 
 
-# By code point, filled a page of 256 at a time when one is first met.
+# By code point, filled as characters are met.
 _KINDS = np.full(0x110000, _UNKNOWN, dtype=np.uint8)
 _VALUES = np.zeros(0x110000, dtype=np.uint64)
 
 
 def _kinds(codes: Codes) -> Kinds:
     kinds = _KINDS.take(codes)
-    if kinds.max() == _UNKNOWN:
-        for page in np.unique(codes[kinds == _UNKNOWN] >> 8).tolist():
-            _fill(page)
+    if kinds.max(initial=_GAP) == _UNKNOWN:
+        _learn(np.unique(codes[kinds == _UNKNOWN]).tolist())
         kinds = _KINDS.take(codes)
     return kinds
 
 
-def _fill(page: int) -> None:
-    for code in range(page << 8, (page + 1) << 8):
+def _learn(codes: Iterable[int]) -> None:
+    for code in codes:
         normal = unicodedata.normalize("NFKC", chr(code))
         parts = [_classify(character) for character in normal]
         kinds = {kind for kind, _ in parts}
@@ -234,6 +264,8 @@ def _fill(page: int) -> None:
             _KINDS[code] = kind | (_NEIGHBOURS if hangs else 0)
             _VALUES[code] = 0 if kind == _IGNORED else _splitmix(ord(lowered))
 
+
+_learn(range(_ASCII + 1))  # `_beyond` looks for none of them
 
 _UP = np.ones(1, dtype=np.uint64)
 _DOWN = np.ones(1, dtype=np.uint64)

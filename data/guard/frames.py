@@ -25,6 +25,11 @@ class OversizedError(Exception):
         self.size = size
 
 
+def header(payload: bytes) -> bytes:
+    """What goes before a frame's bytes."""
+    return _HEADER.pack(len(payload))
+
+
 def send(fd: int, *parts: bytes) -> None:
     """Writes one frame, given in parts, to a blocking pipe. Raises OSError."""
     views = [memoryview(part) for part in (_HEADER.pack(sum(map(len, parts))), *parts) if part]

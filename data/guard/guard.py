@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from trivium.data.guard import child as protocol
+from trivium.data.guard import answer as protocol
 from trivium.data.guard import frames
+from trivium.data.guard.engine import Profile
 from trivium.data.guard.limits import Limits, signal_name
 from trivium.data.guard.process import Child
 from trivium.data.guard.sandbox import Sandbox, sandbox
@@ -19,6 +20,7 @@ from trivium.needs import cure
 
 T = TypeVar("T")
 _SIGXCPU, _SIGABRT, _SIGKILL = 24, 6, 9
+_GRACE = 2.0  # seconds
 _OUT_OF_MEMORY = ("MemoryError", "memory allocation of", "bad_alloc", "Cannot allocate memory", "out of memory")
 
 
@@ -26,7 +28,9 @@ class Guard:
     """One persistent child that runs `task` ("package.module:function") under `limits`.
 
     `isolation=None` takes the strongest walls that the machine has. `extra` are more folders that the child may import
-    from, read-only. One guard a worker; calls from several threads wait for each other.
+    from, read-only; `profile` names what else it sees. `apart` runs each request in a process of its own, forked from
+    the child that has imported everything: for code of strangers, which would otherwise leave something behind for the
+    next request. One guard a worker; calls from several threads wait for each other.
     """
 
     def __init__(
@@ -36,8 +40,12 @@ class Guard:
         *,
         isolation: Sandbox | None = None,
         extra: Sequence[Path] = (),
+        profile: Profile | None = None,
+        apart: bool = False,
     ) -> None:
         self.task = task
+        self.profile = profile or Profile()
+        self.apart = apart
         self.limits = limits or Limits()
         self._isolation = isolation
         self._extra = tuple(extra)
@@ -82,10 +90,11 @@ class Guard:
             child = self._ready()
             self._served += 1
             try:
-                reply = child.exchange(payload, seconds=limits.wall_seconds, limit=limits.output_bytes)
+                seconds = limits.wall_seconds + (_GRACE if self.apart else 0)  # the child itself keeps the deadline
+                reply = child.exchange(payload, seconds=seconds, limit=limits.output_bytes)
             except frames.OverdueError:
                 self._drop()
-                raise GuardError("timeout", f"no answer within {limits.wall_seconds:g} s; killed", True) from None
+                raise self._late() from None
             except frames.OversizedError as error:
                 self._drop()
                 raise _too_large(error.size, limits) from None
@@ -107,9 +116,14 @@ class Guard:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             self._drop()
             raise GuardError("crashed", f"the child's reply makes no sense ({error}); killed") from None
+        if status == protocol.LATE:
+            raise self._late()
+        if status == protocol.DIED:
+            raise self._death(int(bytes(body)), self._child.last_words() if self._child else "")
         if status == protocol.TOO_LARGE:
             raise _too_large(int(bytes(body)), self.limits)
-        self._drop()
+        if status != protocol.MEMORY or not self.apart:
+            self._drop()
         if status == protocol.MEMORY:
             raise GuardError("memory", f"needed more than {self.limits.memory_bytes >> 20} MiB")
         raise GuardError("crashed", f"the child's reply has the unknown status {status}; killed")
@@ -132,7 +146,7 @@ class Guard:
                 f"this recipe requires the sandbox, which can't be had here ({found.reason}); run "
                 "`apt-get install bubblewrap` or set require_sandbox: false"
             )
-        child = Child(self.task, self.limits, found, self._extra)
+        child = Child(self.task, self.limits, found, self.profile, self._extra, self.apart)
         try:
             word = child.exchange(None, seconds=self.limits.start_seconds, limit=1 << 16)
         except (frames.ClosedError, frames.OverdueError, frames.OversizedError) as error:
@@ -165,6 +179,12 @@ class Guard:
         code = self._child.kill()
         words = self._child.last_words()
         self._drop()
+        return self._death(code, words)
+
+    def _late(self) -> GuardError:
+        return GuardError("timeout", f"no answer within {self.limits.wall_seconds:g} s; killed", True)
+
+    def _death(self, code: int, words: str) -> GuardError:
         number = code - 128
         if number == _SIGXCPU:
             return GuardError("timeout", f"used more than {self.limits.cpu_seconds} s of processor time")

@@ -48,7 +48,7 @@ class RowRules(Strict, frozen=True, kw_only=True):
     least: Share = 0.75
     longest: Share = 0.25
     patches: Annotated[int, msgspec.Meta(ge=0)] = 262_144
-    questions: Annotated[int, msgspec.Meta(ge=1, le=256)] = 8
+    questions: Annotated[int, msgspec.Meta(ge=1, le=256)] = 8  # at most, in a row
     tasks: dict[str, Weight] = msgspec.field(default_factory=lambda: dict.fromkeys(KINDS, 1.0))
     pairs: dict[Show, Weight] = msgspec.field(default_factory=lambda: {"all": 1.0, "picture": 1.0, "code": 1.0})
     context_loss: bool = False

@@ -71,13 +71,13 @@ _QUESTIONS = {
 class Frame(Strict, frozen=True, kw_only=True):
     """One way to set off the parts of a row. Each line here begins a line of the row and occurs in no page."""
 
-    intro: str
-    document: str
-    edit: str
-    note: str
-    questions: str
-    question: str
-    answer: str
+    intro: str  # begins the row
+    document: str  # above a page
+    edit: str  # above a change
+    note: str  # above a note
+    questions: str  # above all questions
+    question: str  # above one
+    answer: str  # above its answer
 
     def __post_init__(self) -> None:
         wanted = {
@@ -87,19 +87,19 @@ class Frame(Strict, frozen=True, kw_only=True):
             "answer": {"number"},
         }
         for name in ("document", "edit", "note", "questions", "question", "answer"):
-            _check(name, getattr(self, name), wanted.get(name, set()))
+            has_fields(name, getattr(self, name), wanted.get(name, set()))
 
 
 class Wording(Strict, frozen=True, kw_only=True):
     """Everything that is said in a row beside its pages."""
 
-    frames: tuple[Frame, ...]
-    first_names: tuple[str, ...]
-    last_names: tuple[str, ...]
-    attributes: tuple[str, ...]
-    statements: dict[str, tuple[str, ...]]
-    edits: dict[str, tuple[str, ...]]
-    questions: dict[str, tuple[str, ...]]
+    frames: tuple[Frame, ...]  # one is chosen for each row
+    first_names: tuple[str, ...]  # first halves of the names in statements
+    last_names: tuple[str, ...]  # second halves
+    attributes: tuple[str, ...]  # what a statement gives a number for
+    statements: dict[str, tuple[str, ...]]  # by kind of task
+    edits: dict[str, tuple[str, ...]]  # by kind of task
+    questions: dict[str, tuple[str, ...]]  # by kind of task
 
     def __post_init__(self) -> None:
         for label, wanted in (("statements", _STATEMENTS), ("edits", _EDITS), ("questions", _QUESTIONS)):
@@ -110,7 +110,7 @@ class Wording(Strict, frozen=True, kw_only=True):
                 if not templates:
                     raise ValueError(f"{label}.{name} is empty; give at least one template")
                 for template in templates:
-                    _check(f"{label}.{name}", template, wanted[name])
+                    has_fields(f"{label}.{name}", template, wanted[name])
         for label, few in (("first_names", 8), ("last_names", 8), ("attributes", 2)):
             if len(set(getattr(self, label))) < few:
                 raise ValueError(f"{label}: give at least {few} different ones")
@@ -118,7 +118,8 @@ class Wording(Strict, frozen=True, kw_only=True):
             raise ValueError("frames is empty; give at least one")
 
 
-def _check(label: str, template: str, wanted: set[str]) -> None:
+def has_fields(label: str, template: str, wanted: set[str]) -> None:
+    """Raises ValueError unless a template has exactly these fields."""
     found = {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
     if found != wanted:
         raise ValueError(f"{label}: {template!r} has the fields {sorted(found)}; it needs {sorted(wanted)}")

@@ -36,14 +36,22 @@ def _name(label: str | int | float | bool) -> str:
 
 
 def texts(path: Path) -> Iterator[str]:
-    """The texts of a shard set, a folder of text files, one text file, or a JSONL file with `text`.
+    """The texts of `named_texts`. Raises InputError as it does."""
+    for _, text in named_texts(path):
+        yield text
+
+
+def named_texts(path: Path) -> Iterator[tuple[str, str]]:
+    """The texts of a shard set, a folder of text files, one text file, or a JSONL file with `text`, each with what it
+    is called: id and address of a record, the file, or file and line.
 
     Raises InputError when the path holds none of these.
     """
     if path.is_dir() and (path / "manifest.json").exists():
         records = ShardSet.open(path)
         for number in range(len(records)):
-            yield records.read(number)[0].text
+            document = records.read(number)[0]
+            yield f"{document.id}  {document.meta.address}", document.text
     elif path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
         if not files:
@@ -51,13 +59,13 @@ def texts(path: Path) -> Iterator[str]:
                 f"{path} holds neither a shard set nor {', '.join(_SUFFIXES)} files; name a folder that does"
             )
         for file in files:
-            yield file.read_text(encoding="utf-8", errors="replace")
+            yield str(file), file.read_text(encoding="utf-8", errors="replace")
     elif path.suffix in (".jsonl", ".ndjson"):
-        for _, line in _lines(path):
-            yield line.text
+        for number, line in _lines(path):
+            yield f"{path}:{number}", line.text
     else:
         try:
-            yield path.read_text(encoding="utf-8", errors="replace")
+            yield str(path), path.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise InputError(f"{path} can't be read ({error.strerror}); give texts, JSONL or a shard set") from None
 

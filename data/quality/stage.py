@@ -20,7 +20,7 @@ class QualityLimit(Strict, kw_only=True):
 
     min: float | None = None
     max: float | None = None
-    reason: str = "low_quality"
+    reason: str = "low_quality"  # the reject's code
     languages: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -45,9 +45,9 @@ class Quality:
 
         SCORES = ("quality",)
 
-        path: str
+        path: str  # a file of `trivium quality train`
         score: str = "quality"
-        policy: tuple[QualityLimit, ...] = ()
+        policy: tuple[QualityLimit, ...] = ()  # limits on the score
 
         def __post_init__(self) -> None:
             if not _NAME.fullmatch(self.score):

@@ -137,6 +137,11 @@ def _sides(seeds: Iterable[Labelled], positive: str) -> tuple[_Seeds, tuple[_Sid
         total.update(key + label.encode())
         place = (_key(group) if group else key)[0] % 10
         parts[0 if place < 7 else 1 if place == 7 else 2].append((text, label))
+    if known and not plain:
+        raise InputError(
+            f"every one of the {len(known):,} distinct texts carries more than one label, so none is left to learn "
+            "from; do both paths hold the same texts?"
+        )
     if positive not in counts:
         raise InputError(f"no text is labelled {positive!r}; labels are: {', '.join(sorted(counts)) or 'none'}")
     sides = tuple(
@@ -147,8 +152,9 @@ def _sides(seeds: Iterable[Labelled], positive: str) -> tuple[_Seeds, tuple[_Sid
         least = min(int(side.positive.sum()), int((~side.positive).sum()))
         if least < _LEAST:
             raise InputError(
-                f"too few texts: of {counts.total():,} distinct ones, {counts[positive]:,} are {positive!r}, and a "
-                f"part of the split holds {least} of one kind; give at least 100 of each"
+                f"too few texts: of {counts.total():,} distinct ones, {counts[positive]:,} are {positive!r}, and one "
+                f"of the three parts (70, 10 and 20 % by hash of the text, or of its group) holds {least} of one kind "
+                f"where {_LEAST} are needed; give about 100 of each kind, and of a dozen groups or more"
             )
     return _Seeds(counts, len(known) - len(plain), total.hexdigest()[:16]), (sides[0], sides[1], sides[2])
 

@@ -11,7 +11,8 @@ from trivium.errors import ShardError
 ID = re.compile(r"[0-9a-z]{26}")
 PICTURES = ("png", "jpg", "jpeg", "webp", "gif", "bmp")
 CLIPS = ("mp4", "webm", "mkv", "mov")
-MEDIA = re.compile(rf"[a-z]+[0-9]*\.(?:{'|'.join((*PICTURES, *CLIPS))})")
+DATA = ("bin",)  # what drawn code reads beside pictures: opaque bytes, which no reader of WebDatasets decodes
+MEDIA = re.compile(rf"[a-z]+[0-9]*\.(?:{'|'.join((*PICTURES, *CLIPS, *DATA))})")
 JSON = "json"
 TOKENS = "tokens"
 _WORD = r"[0-9a-z]+(?:_[0-9a-z]+)*"
@@ -64,5 +65,5 @@ def check_field(field: str) -> None:
     if field != TOKENS and not MEDIA.fullmatch(field):
         raise ShardError(
             f"member field {field!r} is not allowed; name media i0.png, i1.jpg, v0.mp4 … "
-            f"(extensions {', '.join((*PICTURES, *CLIPS))}) or '{TOKENS}'"
+            f"(extensions {', '.join((*PICTURES, *CLIPS, *DATA))}) or '{TOKENS}'"
         )

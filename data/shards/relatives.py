@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trivium.data.shards import names
+from trivium.data.shards.manifest import read_manifest
 from trivium.data.shards.reader import ShardSet, parse_rejects
 from trivium.data.shards.sound import Tell, each_document, refuse
 from trivium.data.stage import Drop
 
 STAGE = "takedown"
+TOMBSTONES = "tombstones, sha256"  # in the ids of a takedown of what gave way to a later set
 
 
 class Gone(Drop, frozen=True, kw_only=True, omit_defaults=True):
@@ -36,6 +38,20 @@ class Kin:
 def fits(pattern: str, texts: Sequence[str]) -> bool:
     """Whether a pattern with `*`, `?`, `[…]` fits one of the texts, letter by letter."""
     return any(fnmatch.fnmatchcase(text, pattern) for text in texts)
+
+
+def gave_way(folder: Path) -> frozenset[str]:
+    """Source ids of the records that were taken out of a local set since they gave way to those of a later one."""
+    if not (folder / names.MANIFEST).is_file():
+        return frozenset()
+    manifest, _ = read_manifest(folder)
+    files = [
+        name
+        for number, one in enumerate(manifest.takedowns, 1)
+        for name in manifest.reject_files
+        if any(TOMBSTONES in key for key in one.ids) and name.startswith(f"{STAGE}-{number:03d}")
+    ]
+    return frozenset(gone.source_id for name in files for gone in parse_rejects(folder / names.REJECTS / name, Gone))
 
 
 def taken_down(shards: ShardSet, tell: Tell = refuse) -> Iterator[Gone]:

@@ -208,7 +208,7 @@ def _closed(current: Scanned, end: int, digest: "hashlib._Hash", path: Place, pr
         problems.append(f"{where}: its JSON is of record {document.id!r}")
     media = set(current.members) - {names.JSON, names.TOKENS}
     if set(document.media) != media:
-        problems.append(f"{where}: its segments name {sorted(document.media)}, the tar holds {sorted(media)}")
+        problems.append(f"{where}: it names {sorted(document.media)}, the tar holds {sorted(media)}")
     return current
 
 

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import fcntl
 import functools
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import msgspec
 from trivium.data.records import Meta
 from trivium.data.shards import names
 from trivium.data.shards.address import Place, place
+from trivium.data.shards.copied import check_target, copied
 from trivium.data.shards.index import tally
 from trivium.data.shards.manifest import (
     FunnelStage,
@@ -31,7 +33,7 @@ from trivium.data.shards.manifest import (
     write_manifest,
 )
 from trivium.data.shards.reader import ShardSet
-from trivium.data.shards.relatives import STAGE, Gone, beside, fits, relatives
+from trivium.data.shards.relatives import STAGE, TOMBSTONES, Gone, beside, fits, relatives
 from trivium.data.shards.sound import Faults, opened
 from trivium.data.shards.summary import read_heads
 from trivium.data.shards.writer import Record, write_rejects, write_shard
@@ -44,17 +46,19 @@ class Wanted:
 
     `ids` fit a record's id or source_id, and have 26 characters unless they hold a wildcard; `sources` fit the source's
     name or the address in it; both fit what was made of such a record as well. `licences` fit the whole expression or a
-    licence that it joins by AND, without regard to case.
+    licence that it joins by AND, without regard to case. `exactly` are source_ids, any number, of records of the set
+    itself.
     """
 
     ids: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     licences: tuple[str, ...] = ()
+    exactly: frozenset[str] = frozenset()
 
     def check(self) -> None:
         """Raises UsageError for nothing, and for ids that are cut short."""
-        if not (self.ids or self.sources or self.licences):
-            raise UsageError("nothing to drop; give --id, --source or --license")
+        if not (self.ids or self.sources or self.licences or self.exactly):
+            raise UsageError("nothing to drop; give --id, --source, --license or --tombstones")
         for key in self.ids:
             if not any(c in key for c in "*?[") and not names.ID.fullmatch(key):
                 raise UsageError(f"--id {key}: an id has 26 characters of [0-9a-z]; give all, or a pattern with *")
@@ -86,12 +90,14 @@ def drop(
     when: str = "",
     among: Sequence[Place] | None = None,
     dry_run: bool = False,
+    out: Path | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Dropped:
     """Removes all records that `wanted` fits; `progress` gets shards done and to do.
 
     `when` is a day, by default today in UTC; `among` the sets in which the parents of derived records are looked up, by
-    default those in the same folder.
+    default those in the same folder. `out`, new or empty, leaves the set as it is and gets what stays of it, read and
+    proven whole; it is not made when nothing fits.
 
     Raises UsageError (a pattern without sense, an address), ShardError (damaged set; another takedown is at work).
     """
@@ -99,6 +105,8 @@ def drop(
     where = place(folder)
     if not isinstance(where, Path):
         raise UsageError(f"{where}: a set is changed where it lies locally; copy it, drop there and copy it back")
+    if out is not None:
+        check_target(where, out)
     with _alone(where):
         shards = ShardSet.open(where)
         faults = Faults()
@@ -109,24 +117,33 @@ def drop(
         files = tuple(shards.manifest.shards[number].name for number in touched)
         tokens = int(shards.entries.tokens[list(chosen)].sum())
         manifest, digest = shards.manifest, shards.digest
-        if not dry_run:
+        if not dry_run and out is None:
             remove_unlisted(where, manifest)  # what a killed run left, be it of records that are gone
         if chosen and not dry_run:
-            infos = _rewritten(where, shards, set(chosen), touched, progress)
             record = Takedown(
                 reason=reason,
                 by=by,
                 when=when or datetime.now(UTC).date().isoformat(),
-                ids=wanted.ids,
+                ids=(*wanted.ids, *_named(wanted.exactly)),
                 sources=wanted.sources,
                 licences=wanted.licences,
                 records=len(chosen),
                 shards=files,
             )
-            manifest = _commit(where, manifest, infos, record, dict(zip(ids, metas, strict=True)))
-            digest = ShardSet.open(where).digest
+            with contextlib.nullcontext(where) if out is None else copied(where, out) as target:
+                infos = _rewritten(target, shards, set(chosen), touched, progress)
+                manifest = _commit(target, manifest, infos, record, dict(zip(ids, metas, strict=True)))
+                digest = ShardSet.open(target).digest
         shards.close()
     return Dropped(metas, ids, tokens, files, unmatched, manifest, digest, tuple(faults.found))
+
+
+def _named(exactly: frozenset[str]) -> tuple[str, ...]:
+    """One word for a list of any length, so that two takedowns of other records differ."""
+    if not exactly:
+        return ()
+    digest = hashlib.sha256("\n".join(sorted(exactly)).encode()).hexdigest()[:16]
+    return (f"{len(exactly)} {TOMBSTONES} {digest}",)
 
 
 def refuse_return(folder: Path, source: Manifest | None = None) -> None:
@@ -175,20 +192,24 @@ def _choose(
     derived: dict[int, Meta] = {}
     for number, (key, source, licence) in enumerate(zip(entries.id, entries.source_id, entries.license, strict=True)):
         found = {one for one in wanted.licences if fits(one.lower(), _terms(licence))}
+        listed = str(source) in wanted.exactly
+        if listed and not (wanted.ids or wanted.sources or found):
+            chosen[number] = shards.read_document(number).meta
+            continue
         if wanted.ids or wanted.sources or found:
             try:
                 meta = shards.read_document(number).meta  # its address, and what it was made of, stand in no index
             except ShardError as error:
                 meta = _meta_of(shards.manifest, str(source), str(licence))
                 found |= {one for one in wanted.ids if fits(one, (key, source))}
-                if not found:
+                if not found and not listed:
                     tell(
                         f"{error}; so whether it is one of these can't be told: `trivium shards drop {shards.folder} "
                         f"--id {key} --reason damaged` takes it out"
                     )
             found |= {one for one in wanted.ids if fits(one, (key, source, *meta.lineage.parents))}
             found |= {one for one in wanted.sources if fits(one, (meta.source, meta.address))}
-            if found:
+            if found or listed:
                 chosen[number] = meta
             if meta.lineage.parents and (wanted.ids or wanted.sources):
                 derived[number] = meta

@@ -26,7 +26,7 @@ def write_shard(path: Path, items: Iterable[Record], *, rules: PictureRules | No
 
     `items` come sorted by id; media may hold `tokens` (little-endian uint32). With `rules`, patches are counted from
     what the segments state of pictures and clips, else they are 0. Raises ShardError for a bad name, id or field, ids
-    not sorted or repeated, media without a segment or a segment without media.
+    not sorted or repeated, media that a document does not name or names and lacks.
     """
     bucket = names.bucket_of_name(path.name)
     columns: dict[str, list[int | str]] = {
@@ -116,8 +116,7 @@ def _check(document: Document, media: Mapping[str, bytes], last: str) -> None:
     used, given = set(document.media), set(media) - {names.TOKENS}
     if used != given:
         raise ShardError(
-            f"record {document.id}: its segments name {sorted(used)} and its media are {sorted(given)}; "
-            "they must be the same"
+            f"record {document.id}: it names {sorted(used)} and its media are {sorted(given)}; they must be the same"
         )
 
 

@@ -21,11 +21,11 @@ class DrawingRules(Strict, frozen=True, kw_only=True):
     """The choices that a drawing makes; sizes in user units. A cell is `canvas / cells` wide."""
 
     canvas: Annotated[int, Meta(ge=4, le=1024)] = 8
-    cells: Annotated[int, Meta(ge=2, le=16)] = 2
-    radii: tuple[int, ...] = (1, 2)
+    cells: Annotated[int, Meta(ge=2, le=16)] = 2  # a side
+    radii: tuple[int, ...] = (1, 2)  # of shapes
     most: Annotated[int, Meta(ge=1, le=4)] = 2  # shapes in a drawing
-    colors: tuple[str, ...] = COLORS
-    shapes: tuple[Shape, ...] = ("circle", "square", "triangle", "diamond")
+    colors: tuple[str, ...] = COLORS  # of shapes
+    shapes: tuple[Shape, ...] = ("circle", "square", "triangle", "diamond")  # what is drawn
     papers: tuple[str, ...] = PAPERS  # "" is no background
 
 

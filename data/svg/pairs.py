@@ -15,9 +15,12 @@ import msgspec
 from msgspec import Meta
 
 from trivium.data.config import digest
+from trivium.data.frames import RawStage
 from trivium.data.guard import Guard, Limits
+from trivium.data.pairs import bundle
 from trivium.data.records import Document, Image, Segment, Step, Text
 from trivium.data.stage import Content, Draft, Drop, Item, Outcome, Raw, StageConfig, refuse, touched
+from trivium.data.svg.plan import PLAN
 from trivium.data.svg.policy import SvgPolicy, SvgRefusedError
 from trivium.data.svg.requests import TASK, Picture, request_for
 from trivium.data.svg.sanitise import sanitise
@@ -28,43 +31,32 @@ PROMPTS = ("", "Picture to SVG:\n", "Draw this picture as SVG.\n", "SVG code of 
 _CODE_POINTS = re.compile(r"[0-9A-F]{4,5}(-[0-9A-F]{4,5})*\Z")
 
 
-class SvgSanitize:
+class SvgSanitize(RawStage["SvgSanitize.Config"]):
     """Raw SVG bytes → a document of one text segment, the canonical code."""
 
     name = "svg_sanitize"
     version = 1
+    takes = "raw SVG"
 
     class Config(StageConfig, kw_only=True, tag="svg_sanitize"):
         TAKES = frozenset({Content.SVG})
         GIVES = Content.SVG_CODE
         SCORES = ("elements",)
 
-        policy: SvgPolicy = SvgPolicy()
+        policy: SvgPolicy = SvgPolicy()  # what is let through
         max_chars: Annotated[int, Meta(ge=1)] = 1 << 20  # of canonical code
 
         def build(self) -> "SvgSanitize":
             return SvgSanitize(self)
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
-
-    def open(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Raw):
-            raise TypeError("svg_sanitize takes raw SVG; put it first in `stages`")
-        yield self._sanitise(item)
-
-    def _sanitise(self, raw: Raw) -> Draft | Drop:
+    def outcome(self, raw: Raw) -> Draft | Drop:
+        """A bundle is a generator's: its plan travels on beside the code."""
+        held = bundle.unpack(raw.body) if raw.mime == bundle.MIME else None
+        body = held.files[held.main] if held else raw.body
         try:
-            clean = sanitise(raw.body, self.config.policy)
+            clean = sanitise(body, self.config.policy)
         except SvgRefusedError as error:
-            excerpt = raw.body[:400].decode("utf-8", "replace")
+            excerpt = body[:400].decode("utf-8", "replace")
             return refuse(raw, self.name, error.reason, error.detail, excerpt=excerpt)
         if len(clean.text) > self.config.max_chars:
             detail = f"{len(clean.text):,} characters of code, limit {self.config.max_chars:,}"
@@ -72,7 +64,8 @@ class SvgSanitize:
         meta = raw.meta(source_sha256=hashlib.sha256(raw.body).hexdigest(), steps=(self.step,))
         title = raw.title or clean.title or title_of(raw.address)
         meta = msgspec.structs.replace(meta, title=title, scores={"elements": float(clean.elements)})
-        return Draft(document=Document(segments=(Text(text=clean.text),), meta=meta))
+        media = {PLAN: held.files[PLAN]} if held and PLAN in held.files else {}
+        return Draft(document=Document(segments=(Text(text=clean.text),), meta=meta), media=media)
 
 
 class SvgRender:
@@ -89,13 +82,13 @@ class SvgRender:
         SCORES = ("ink", "difference")
 
         pixels: Annotated[int, Meta(ge=14, le=4096)] = 224
-        background: tuple[int, int, int] = (255, 255, 255)
-        cross_check: bool = True
+        background: tuple[int, int, int] = (255, 255, 255)  # red, green, blue under what is transparent
+        cross_check: bool = True  # whether a second engine must agree
         max_difference: Annotated[float, Meta(ge=0, le=255)] = 5.0
         min_ink: Annotated[float, Meta(ge=0, le=1)] = 0.002  # share of pixels that differ from the background
-        prompts: Annotated[tuple[str, ...], Meta(min_length=1)] = PROMPTS
-        seed: int = 0
-        limits: Limits = Limits()
+        prompts: Annotated[tuple[str, ...], Meta(min_length=1)] = PROMPTS  # one stands between picture and code
+        seed: int = 0  # which prompt a record gets
+        limits: Limits = Limits()  # of the child that draws
 
         def build(self) -> "SvgRender":
             return SvgRender(self)

@@ -17,8 +17,8 @@ class SvgPolicy(Strict, frozen=True, kw_only=True):
     """
 
     max_bytes: Count = 1 << 20  # after inflating
-    max_elements: Count = 20_000
-    max_depth: Annotated[int, Meta(ge=1, le=256)] = 256
+    max_elements: Count = 20_000  # of one file
+    max_depth: Annotated[int, Meta(ge=1, le=256)] = 256  # nested elements
     max_expansion: Count = 10_000  # elements that use, pattern, marker, mask and clip-path add when followed
     max_side: Count = 100_000  # of the viewBox
     max_image_bytes: Annotated[int, Meta(ge=0)] = 16 << 10  # an embedded PNG or JPEG; 0 refuses all

@@ -5,16 +5,15 @@ is met with the list's; only entries of several words, all of which occur, are s
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
-from trivium.data.config import digest
+from trivium.data.frames import DocumentStage
 from trivium.data.policy import Limit, decide
-from trivium.data.records import Step
-from trivium.data.stage import Draft, Item, Outcome, StageConfig
+from trivium.data.stage import Draft, Outcome, StageConfig
 from trivium.data.text.lists import entries, list_digest
 
 SCORES = ("bad_words",)
@@ -53,7 +52,7 @@ class BadWordsRule(Limit, kw_only=True):
     KNOWN = SCORES
 
 
-class BadWords:
+class BadWords(DocumentStage["BadWords.Config"]):
     """Counts how many different entries of the document's language stand in it."""
 
     name = "bad_words"
@@ -65,6 +64,7 @@ class BadWords:
         SCORES = SCORES
 
         path: str
+        # limits on how many are found
         policy: tuple[BadWordsRule, ...] = (BadWordsRule(score="bad_words", max=0, reason="bad_words"),)
 
         def build(self) -> "BadWords":
@@ -77,9 +77,7 @@ class BadWords:
             return msgspec.structs.replace(self, path=paths.get(("path",), self.path))
 
     def __init__(self, config: Config) -> None:
-        self.config = config
-        known = config.with_paths({("path",): list_digest(Path(config.path))})
-        self.step = Step(name=self.name, version=self.version, parameters=digest(known))
+        super().__init__(config, known=config.with_paths({("path",): list_digest(Path(config.path))}))
         self._lexicons: dict[str, Lexicon | None] = {}
 
     def open(self) -> None:
@@ -88,12 +86,10 @@ class BadWords:
     def close(self) -> None:
         self._lexicons.clear()
 
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Draft):
-            raise TypeError("bad_words takes documents; put an extracting stage before it")
-        lexicon = self._lexicon(item.document.meta.language or "en")
-        found = lexicon.found(item.document.text) if lexicon else []
-        yield decide(item, {"bad_words": float(len(found))}, self.config.policy, self.step)
+    def outcome(self, draft: Draft) -> Outcome:
+        lexicon = self._lexicon(draft.document.meta.language or "en")
+        found = lexicon.found(draft.document.text) if lexicon else []
+        return decide(draft, {"bad_words": float(len(found))}, self.config.policy, self.step)
 
     def _lexicon(self, language: str) -> Lexicon | None:
         if language not in self._lexicons:

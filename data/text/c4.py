@@ -1,6 +1,9 @@
 """C4's line rules (arXiv 1910.10683, section 2.2): lines that are no sentences go, and a page without sentences goes.
 
-Odd: this stage edits text. Numbers are the paper's, at least five words a line and three sentences a page; its released
+Odd: this stage edits text, and a line of a web page is a whole paragraph. Where files keep the lines that their
+authors wrapped (plain text, Markdown), nearly every line ends amid a sentence; `wrapped` judges paragraphs there.
+
+Numbers are the paper's, at least five words a line and three sentences a page; its released
 code, and datatrove after it, use three and five (`min_words: 3`, `c4_sentences` at least 5).
 """
 
@@ -10,15 +13,18 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
-from trivium.data.config import digest
+from trivium.data.frames import DocumentStage
 from trivium.data.policy import Limit, decide
-from trivium.data.records import Segment, Step, Text
-from trivium.data.stage import Draft, Item, Outcome, StageConfig
+from trivium.data.records import Segment, Text
+from trivium.data.stage import Draft, Outcome, StageConfig
 
 SCORES = ("c4_sentences", "c4_kept_lines", "c4_removed_lines", "c4_curly_brackets", "c4_placeholder")
 ENDS = (".", "?", "!", '"', "'", "”", "’", "。", "？", "！", "।", "؟", "۔")
 NOTICES = ("terms of use", "privacy policy", "cookie policy", "uses cookies", "use of cookies", "use cookies")
+_ALONE = re.compile(r"#{1,6}\s.*|\|.*|([^\w\s])\1{2,}")  # a heading, a row of a table, a rule or an underline
+_ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s")
 _CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")
 _SENTENCE = re.compile(r"""[.!?…]+["'”’)\]]*(?=\s|\Z)|[。！？।؟۔]|(?<=[^\s.!?…])["'”’](?=\Z)""")
 
@@ -36,26 +42,33 @@ POLICY = (
 )
 
 
-class C4Lines:
+class C4Lines(DocumentStage["C4Lines.Config"]):
     """Takes out lines, notes how many went for which reason, and lets the policy decide on what is left."""
 
     name = "c4_lines"
     version = 1
 
     class Config(StageConfig, kw_only=True, tag="c4_lines"):
-        """`ends`: what a line must end with (none: any); `notices`: phrases in lower case whose lines go."""
+        """`ends`: what a line must end with (none: any); `notices`: phrases in lower case whose lines go.
+
+        `wrapped: true` judges, counts and keeps paragraphs instead of lines, for files with wrapped lines; left out, a
+        line is a line, as C4 has it for web pages.
+        """
 
         SCORES = SCORES
 
         ends: tuple[str, ...] = ENDS
-        min_words: Annotated[int, msgspec.Meta(ge=0)] = 5
-        max_word_length: Annotated[int, msgspec.Meta(ge=1)] = 1000
-        javascript: bool = True
-        citations: bool = True
+        min_words: Annotated[int, msgspec.Meta(ge=0)] = 5  # of a line
+        max_word_length: Annotated[int, msgspec.Meta(ge=1)] = 1000  # characters
+        javascript: bool = True  # whether lines that speak of JavaScript go
+        citations: bool = True  # whether [1] and [edit] are taken out
         notices: tuple[str, ...] = NOTICES
-        policy: tuple[C4Rule, ...] = POLICY
+        policy: tuple[C4Rule, ...] = POLICY  # limits on what is left
+        wrapped: bool | UnsetType = UNSET
 
         def __post_init__(self) -> None:
+            if self.wrapped is False:  # the same as left out, so that digests of recipes without it stay
+                msgspec.structs.force_setattr(self, "wrapped", UNSET)
             wrong = [phrase for phrase in self.notices if phrase != phrase.lower() or not phrase.strip()]
             if wrong:
                 raise ValueError(f"the notice {wrong[0]!r} is not in lower case; lines are compared in lower case")
@@ -63,27 +76,16 @@ class C4Lines:
         def build(self) -> "C4Lines":
             return C4Lines(self)
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
-
-    def open(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Draft):
-            raise TypeError("c4_lines takes documents; put an extracting stage before it")
+    def outcome(self, draft: Draft) -> Outcome:
         gone: Counter[str] = Counter()
+        between = "\n\n" if self.config.wrapped is True else "\n"
         kept: list[str] = []
         segments: list[Segment] = []
-        for segment in item.document.segments:
+        for segment in draft.document.segments:
             if isinstance(segment, Text):
                 lines = list(self._lines(segment.text, gone))
                 kept += lines
-                segment = msgspec.structs.replace(segment, text="".join(f"{line}\n" for line in lines))
+                segment = msgspec.structs.replace(segment, text=between.join(lines) + "\n" * bool(lines))
             if not isinstance(segment, Text) or segment.text:
                 segments.append(segment)
         text = "\n".join(kept)
@@ -94,20 +96,21 @@ class C4Lines:
             "c4_curly_brackets": float(text.count("{") + text.count("}")),
             "c4_placeholder": float("lorem ipsum" in text.lower()),
         }
-        document = msgspec.structs.replace(item.document, segments=tuple(segments))
+        document = msgspec.structs.replace(draft.document, segments=tuple(segments))
         step = msgspec.structs.replace(self.step, counts=dict(sorted(gone.items())))
-        yield decide(msgspec.structs.replace(item, document=document), scores, self.config.policy, step)
+        return decide(msgspec.structs.replace(draft, document=document), scores, self.config.policy, step)
 
     def _lines(self, text: str, gone: Counter[str]) -> Iterator[str]:
-        for whole in text.split("\n"):
-            line = whole.strip()
+        units = paragraphs(text) if self.config.wrapped is True else ([line.strip()] for line in text.split("\n"))
+        for lines in units:
+            line = " ".join(lines)
             if not line:
                 continue
             reason = self._wrong(line)
             if reason:
                 gone[reason] += 1
             else:
-                yield _CITATION.sub("", line).strip() if self.config.citations else line
+                yield "\n".join(_CITATION.sub("", one).strip() if self.config.citations else one for one in lines)
 
     def _wrong(self, line: str) -> str:
         """Why the line goes, or nothing."""
@@ -126,3 +129,24 @@ class C4Lines:
         if any(phrase in lowered for phrase in config.notices):
             return "notice"
         return ""
+
+
+def paragraphs(text: str) -> Iterator[list[str]]:
+    """The lines of each paragraph or list item, stripped; headings, rules, table rows and fenced code line by line."""
+    held: list[str] = []
+    fence = ""
+    for whole in text.split("\n"):
+        line = whole.strip()
+        mark = line[:3] if line.startswith(("```", "~~~")) else ""
+        alone = bool(fence or mark or _ALONE.fullmatch(line))
+        if mark:
+            fence = "" if fence == mark else fence or mark
+        if held and (not line or alone or _ITEM.match(line)):
+            yield held
+            held = []
+        if alone:
+            yield [line]
+        elif line:
+            held.append(line)
+    if held:
+        yield held

@@ -5,6 +5,8 @@ import contextlib
 import re
 from collections.abc import Sequence
 
+import numpy as np
+
 _META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)
 _HEADER = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)
 _BOMS = (
@@ -23,12 +25,17 @@ _BEYOND = re.compile(r"[^\x00-\x7f]")
 
 
 # The HTML standard's "binary data bytes" (MIME sniffing, section 3), and what decoders make of bytes without a meaning.
-_JUNK = re.compile("[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffd]")
+_SPACE, _DELETE, _C1_END = (np.uint8(value) for value in (0x20, 0x7F, 0xA0))
+_MEANT = tuple(np.uint8(value) for value in b"\t\n\f\r\x1b\x85")  # controls that are no junk
 
 
 def junk(text: str) -> float:
     """The share of control and replacement characters: next to none of a page, a tenth or more of other files."""
-    return len(_JUNK.findall(text)) / max(1, len(text)) if _JUNK.search(text) else 0.0
+    payload = text.encode("latin-1", "replace")  # all others become question marks
+    codes = np.frombuffer(payload, dtype=np.uint8)
+    found = int(np.count_nonzero(codes < _SPACE)) + int(np.count_nonzero(codes - _DELETE < _C1_END - _DELETE))
+    found -= sum(int(np.count_nonzero(codes == byte)) for byte in _MEANT)
+    return (found + text.count("\ufffd")) / max(1, len(text))
 
 
 def decode_page(body: bytes, mime: str = "") -> tuple[str, str]:
@@ -57,7 +64,7 @@ def decode(body: bytes, declared: Sequence[str] = ()) -> tuple[str, str]:
         text = body.decode()
     except UnicodeDecodeError:
         text = None
-    if text is not None and (not declared or _beyond_ascii(text) >= _NO_CHANCE):
+    if text is not None and (not declared or _is_no_chance(body, text)):
         return text, "utf-8"
     for name in declared:
         try:
@@ -105,6 +112,14 @@ def _strays(body: bytes) -> int:
 
 def _beyond_ascii(text: str) -> int:
     return 0 if text.isascii() else len(_BEYOND.findall(text))
+
+
+def _is_no_chance(body: bytes, text: str) -> bool:
+    """Whether bytes that are UTF-8 have enough characters beyond ASCII, each of two to four bytes, to be just that."""
+    more = len(body) - len(text)
+    if more < _NO_CHANCE or more >= 3 * _NO_CHANCE:
+        return more >= _NO_CHANCE
+    return _beyond_ascii(text) >= _NO_CHANCE
 
 
 def _wide(body: bytes) -> str:

@@ -6,18 +6,17 @@ same page is kept or refused everywhere. The foreign engine runs in a guarded ch
 """
 
 import hashlib
-from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from trivium.data.config import digest
 from trivium.data.guard import Guard, Limits
-from trivium.data.records import Document, Step, Text
-from trivium.data.stage import Content, Draft, Drop, Item, Outcome, Raw, StageConfig, refuse
+from trivium.data.records import Document, Text
+from trivium.data.stage import Content, Draft, Drop, Raw, StageConfig, refuse
 from trivium.data.text.charset import decode_page, junk
 from trivium.data.text.depth import nesting_bound, tangle_bound
+from trivium.data.text.extractor import Extractor
 from trivium.data.text.html.engines import TASK, Answer, Request, by_resiliparse
 from trivium.data.text.html.page import Page, read_page
 from trivium.data.text.html.tree import TangledError
@@ -29,11 +28,12 @@ SKIP = ("a.headerlink", "a.indexlink", ".mw-editsection", ".viewcode-link")
 MIB = 1 << 20
 
 
-class ExtractHtml:
+class ExtractHtml(Extractor["ExtractHtml.Config"]):
     """Raw HTML → a document of one text segment; title and what the page declares go to its metadata."""
 
     name = "extract_html"
-    version = 2
+    version = 3
+    takes = "raw pages"
 
     class Config(StageConfig, kw_only=True, tag="extract_html"):
         """`skip` are CSS selectors left out beside boilerplate. `images` leaves `![alternative](address "caption")`
@@ -44,9 +44,9 @@ class ExtractHtml:
         GIVES = Content.TEXT
 
         engine: Literal["blocks", "resiliparse", "trafilatura"] = "blocks"
-        max_bytes: Annotated[int, Meta(ge=1)] = 4 << 20
-        max_depth: Annotated[int, Meta(ge=1)] = 1500
-        max_elements: Annotated[int, Meta(ge=1)] = 120_000
+        max_bytes: Annotated[int, Meta(ge=1)] = 4 << 20  # of one page
+        max_depth: Annotated[int, Meta(ge=1)] = 1500  # nested elements
+        max_elements: Annotated[int, Meta(ge=1)] = 120_000  # of one page
         skip: tuple[str, ...] = SKIP
         images: bool = False
         seconds: Annotated[float, Meta(gt=0, le=60)] = 3.0  # a page's deadline in trafilatura's child
@@ -59,8 +59,7 @@ class ExtractHtml:
             return ExtractHtml(self)
 
     def __init__(self, config: Config) -> None:
-        self.config = config
-        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
+        super().__init__(config)
         self._guard: Guard | None = None
         if config.engine == "trafilatura":
             limits = Limits(
@@ -76,15 +75,8 @@ class ExtractHtml:
         if self._guard is not None:
             self._guard.close()
 
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Raw):
-            raise TypeError("extract_html takes raw pages; put it first in `stages`")
-        yield self._extract(item)
-
-    def _extract(self, raw: Raw) -> Draft | Drop:
+    def extract(self, raw: Raw) -> Draft | Drop:
         config = self.config
-        if len(raw.body) > config.max_bytes:
-            return refuse(raw, self.name, "too_large", f"{len(raw.body):,} bytes, limit {config.max_bytes:,}")
         markup, encoding = decode_page(raw.body, raw.mime)
         share = junk(markup)
         if share > MAX_JUNK:

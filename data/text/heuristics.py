@@ -1,11 +1,8 @@
 """Quality rules as a stage: it writes every score, then the recipe's policy turns scores into decisions."""
 
-from collections.abc import Iterator
-
-from trivium.data.config import digest
+from trivium.data.frames import DocumentStage
 from trivium.data.policy import Limit, decide
-from trivium.data.records import Step
-from trivium.data.stage import Draft, Item, Outcome, StageConfig
+from trivium.data.stage import Draft, Outcome, StageConfig
 from trivium.data.text.rules import SCORES, measure
 
 
@@ -44,7 +41,7 @@ POLICY = (
 )
 
 
-class Heuristics:
+class Heuristics(DocumentStage["Heuristics.Config"]):
     """Measures a document's text; the first broken rule of the policy names the drop's reason."""
 
     name = "heuristics"
@@ -59,7 +56,7 @@ class Heuristics:
 
         SCORES = SCORES
 
-        policy: tuple[Rule, ...] = POLICY
+        policy: tuple[Rule, ...] = POLICY  # limits on the scores; the first broken one gives the reason
         languages: dict[str, tuple[Rule, ...]] = {}
 
         def build(self) -> "Heuristics":
@@ -72,20 +69,11 @@ class Heuristics:
             return (*(rule for rule in self.policy if rule.score not in taken), *own)
 
     def __init__(self, config: Config) -> None:
-        self.config = config
-        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
+        super().__init__(config)
         self._policies = {language: config.policy_of(language) for language in config.languages}
 
-    def open(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Draft):
-            raise TypeError("heuristics takes documents; put an extracting stage before it")
-        language = item.document.meta.language
-        scores = measure(item.document.text, language)
+    def outcome(self, draft: Draft) -> Outcome:
+        language = draft.document.meta.language
+        scores = measure(draft.document.text, language)
         policy = self._policies.get(language, self.config.policy)
-        yield decide(item, scores, [rule for rule in policy if rule.score in scores], self.step)
+        return decide(draft, scores, [rule for rule in policy if rule.score in scores], self.step)

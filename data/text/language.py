@@ -5,16 +5,16 @@ The model (CC-BY-SA-3.0, Joulin et al. 2016) is read from the installed package;
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from trivium.data.config import digest
-from trivium.data.records import Step, Text
-from trivium.data.stage import Draft, Drop, Item, Outcome, StageConfig, refuse, touched
+from trivium.data.frames import DocumentStage
+from trivium.data.records import Text
+from trivium.data.stage import Draft, Drop, StageConfig, refuse, touched
 from trivium.errors import MissingDependencyError
 from trivium.needs import cure
 
@@ -56,7 +56,7 @@ class Identifier:
         return labels[0].removeprefix(_PREFIX), min(1.0, float(scores[0]))
 
 
-class Language:
+class Language(DocumentStage["Language.Config"]):
     """Writes the language and its probability; keeps the wanted languages."""
 
     name = "language"
@@ -97,8 +97,7 @@ class Language:
             return Language(self)
 
     def __init__(self, config: Config) -> None:
-        self.config = config
-        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
+        super().__init__(config)
         self._identifier: Identifier | None = None
 
     def open(self) -> None:
@@ -107,12 +106,7 @@ class Language:
     def close(self) -> None:
         self._identifier = None
 
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Draft):
-            raise TypeError("language takes documents; put an extracting stage before it")
-        yield self._identify(item)
-
-    def _identify(self, draft: Draft) -> Draft | Drop:
+    def outcome(self, draft: Draft) -> Draft | Drop:
         if self._identifier is None:
             raise RuntimeError("language stage was not opened")
         code, score = self._identifier.best(draft.document.text[: self.config.sample])

@@ -2,15 +2,13 @@
 
 import re
 import tomllib
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import yaml
 from msgspec import Meta
 
-from trivium.data.config import digest
-from trivium.data.records import Step
-from trivium.data.stage import Content, Draft, Drop, Item, Outcome, Raw, StageConfig, refuse
+from trivium.data.stage import Content, Draft, Drop, Raw, StageConfig, refuse
+from trivium.data.text.extractor import Extractor
 from trivium.data.text.plain import decoded, document, tidy
 
 _YAML = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*\n", re.DOTALL | re.MULTILINE)
@@ -21,39 +19,23 @@ _HEADING = re.compile(r"^#[ \t]+(\S.*)$|^(\S.*)\n=+$", re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
-class ExtractMarkdown:
+class ExtractMarkdown(Extractor["ExtractMarkdown.Config"]):
     """Raw Markdown → a document of one text segment of Markdown; title, language and licence of its front matter."""
 
     name = "extract_markdown"
     version = 1
+    takes = "raw Markdown"
 
     class Config(StageConfig, kw_only=True, tag="extract_markdown"):
         TAKES = frozenset({Content.MARKDOWN})
         GIVES = Content.TEXT
 
-        max_bytes: Annotated[int, Meta(ge=1)] = 4 << 20
+        max_bytes: Annotated[int, Meta(ge=1)] = 4 << 20  # of one item
 
         def build(self) -> "ExtractMarkdown":
             return ExtractMarkdown(self)
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
-
-    def open(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Raw):
-            raise TypeError("extract_markdown takes raw Markdown; put it first in `stages`")
-        yield self._extract(item)
-
-    def _extract(self, raw: Raw) -> Draft | Drop:
-        if len(raw.body) > self.config.max_bytes:
-            return refuse(raw, self.name, "too_large", f"{len(raw.body):,} bytes, limit {self.config.max_bytes:,}")
+    def extract(self, raw: Raw) -> Draft | Drop:
         text = decoded(raw, self.name, "not_text")
         if isinstance(text, Drop):
             return text

@@ -7,12 +7,10 @@ Measured on pages of manuals with and without formulas: docs/decisions/140-mathe
 
 import math
 import re
-from collections.abc import Iterator
 
-from trivium.data.config import digest
+from trivium.data.frames import DocumentStage
 from trivium.data.policy import Limit, decide
-from trivium.data.records import Step
-from trivium.data.stage import Content, Draft, Item, Outcome, StageConfig
+from trivium.data.stage import Content, Draft, Outcome, StageConfig
 
 SCORES = ("math_score", "math_formulas", "math_symbols", "math_words")
 
@@ -84,7 +82,7 @@ def measure(text: str) -> dict[str, float]:
     }
 
 
-class MathScore:
+class MathScore(DocumentStage["MathScore.Config"]):
     """Measures how mathematical a document is; the recipe's policy, empty by default, may drop the others."""
 
     name = "math_score"
@@ -101,17 +99,5 @@ class MathScore:
         def build(self) -> "MathScore":
             return MathScore(self)
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
-
-    def open(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Draft):
-            raise TypeError("math_score takes documents; put an extracting stage before it")
-        yield decide(item, measure(item.document.text), self.config.policy, self.step)
+    def outcome(self, draft: Draft) -> Outcome:
+        return decide(draft, measure(draft.document.text), self.config.policy, self.step)

@@ -2,16 +2,15 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from trivium.data.config import digest
 from trivium.data.records import Document, Step, Text
-from trivium.data.stage import Content, Draft, Drop, Item, Outcome, Raw, StageConfig, refuse
+from trivium.data.stage import Content, Draft, Drop, Raw, StageConfig, refuse
 from trivium.data.text.charset import decode, junk
+from trivium.data.text.extractor import Extractor
 
 MAX_JUNK = 0.01  # share of characters, as for pages (decision 092)
 _BLANKS = re.compile(r"\n{4,}")
@@ -64,11 +63,12 @@ def decoded(raw: Raw, stage: str, reason: str, declared: tuple[str, ...] = ()) -
     return text
 
 
-class ExtractText:
+class ExtractText(Extractor["ExtractText.Config"]):
     """Raw plain text → a document of one text segment."""
 
     name = "extract_text"
     version = 1
+    takes = "raw texts"
 
     class Config(StageConfig, kw_only=True, tag="extract_text"):
         """`encodings` are tried, in order, on what is not plainly UTF-8 or UTF-16; then comes detection."""
@@ -76,30 +76,13 @@ class ExtractText:
         TAKES = frozenset({Content.PLAIN})
         GIVES = Content.TEXT
 
-        max_bytes: Annotated[int, Meta(ge=1)] = 16 << 20
+        max_bytes: Annotated[int, Meta(ge=1)] = 16 << 20  # of one item
         encodings: tuple[str, ...] = ()
 
         def build(self) -> "ExtractText":
             return ExtractText(self)
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
-
-    def open(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Raw):
-            raise TypeError("extract_text takes raw texts; put it first in `stages`")
-        yield self._extract(item)
-
-    def _extract(self, raw: Raw) -> Draft | Drop:
-        if len(raw.body) > self.config.max_bytes:
-            return refuse(raw, self.name, "too_large", f"{len(raw.body):,} bytes, limit {self.config.max_bytes:,}")
+    def extract(self, raw: Raw) -> Draft | Drop:
         text = decoded(raw, self.name, "not_text", self.config.encodings)
         if isinstance(text, Drop):
             return text

@@ -15,10 +15,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from trivium.data.config import digest
+from trivium.data.frames import DocumentStage
 from trivium.data.policy import Limit, decide
-from trivium.data.records import Step, Text
-from trivium.data.stage import Draft, Item, Outcome, StageConfig
+from trivium.data.records import Text
+from trivium.data.stage import Draft, Outcome, StageConfig
 
 SCORES = ("replacement", "private_use", "control", "unassigned", "mojibake", "mended_lines")
 _REPLACEMENT, _PRIVATE, _CONTROL, _UNASSIGNED, _ODD, _LONE = 1, 2, 4, 8, 16, 32
@@ -133,7 +133,7 @@ POLICY = (
 )
 
 
-class Unicode:
+class Unicode(DocumentStage["Unicode.Config"]):
     """Mends mojibake where ftfy is sure, then measures what is left; the policy decides on that."""
 
     name = "unicode"
@@ -145,7 +145,7 @@ class Unicode:
         SCORES = SCORES
 
         mend: bool = True
-        policy: tuple[UnicodeRule, ...] = POLICY
+        policy: tuple[UnicodeRule, ...] = POLICY  # limits on the scores
 
         def build(self) -> "Unicode":
             return Unicode(self)
@@ -153,33 +153,24 @@ class Unicode:
     def __init__(self, config: Config) -> None:
         import ftfy
 
-        self.config = config
         # Which characters are assigned, and what is mended, hang on these two.
         sources = {"ftfy": ftfy.__version__, "unicode": unicodedata.unidata_version}
-        self.step = Step(name=self.name, version=self.version, parameters=digest([config, sources]))
+        super().__init__(config, known=[config, sources])
 
-    def open(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Draft):
-            raise TypeError("unicode takes documents; put an extracting stage before it")
+    def outcome(self, draft: Draft) -> Outcome:
         ways: Counter[str] = Counter()
         if self.config.mend:
-            meta = msgspec.structs.replace(item.document.meta, title=self._mend(item.document.meta.title, ways))
+            meta = msgspec.structs.replace(draft.document.meta, title=self._mend(draft.document.meta.title, ways))
             segments = tuple(
                 msgspec.structs.replace(part, text=self._mend(part.text, ways)) if isinstance(part, Text) else part
-                for part in item.document.segments
+                for part in draft.document.segments
             )
-            item = msgspec.structs.replace(
-                item, document=msgspec.structs.replace(item.document, segments=segments, meta=meta)
+            draft = msgspec.structs.replace(
+                draft, document=msgspec.structs.replace(draft.document, segments=segments, meta=meta)
             )
-        scores = {**measure(item.document.text), "mended_lines": float(ways.total())}
-        yield decide(
-            item, scores, self.config.policy, msgspec.structs.replace(self.step, counts=dict(sorted(ways.items())))
+        scores = {**measure(draft.document.text), "mended_lines": float(ways.total())}
+        return decide(
+            draft, scores, self.config.policy, msgspec.structs.replace(self.step, counts=dict(sorted(ways.items())))
         )
 
     def _mend(self, text: str, ways: Counter[str]) -> str:

@@ -31,9 +31,9 @@ class UrlList(Strict, kw_only=True):
     A page goes with the reason `blocked_NAME`, so the funnel counts by list. `except_domains` always pass.
     """
 
-    name: str
-    path: str
-    kind: Kind
+    name: str  # of the list, in the reason
+    path: str  # relative to the recipe
+    kind: Kind  # what its lines are; `subwords` count inside words too
     at_least: Annotated[int, msgspec.Meta(ge=1)] = 1
     except_domains: tuple[str, ...] = ()
 
@@ -177,7 +177,7 @@ class Urls:
 
         TAKES = frozenset(Content)
 
-        lists: tuple[UrlList, ...]
+        lists: tuple[UrlList, ...]  # looked up in order
 
         def __post_init__(self) -> None:
             names = [each.name for each in self.lists]

@@ -22,6 +22,13 @@ their bounds gets no figure. A percentage is the part of the time that the machi
 need for the bytes that must be moved once (GB, both ways) and the products that must be made; `×` is the best peer's
 figure over ours. Memory is the extra at the peak of a pass both ways, fresh gradients included. In hard cases, where
 only errors count, peers that tune themselves try two configurations of a kernel instead of all.
+
+A must has to hold, a goal is what we mean to reach. *both* is forwards and backwards; *fla-core, no recompute* keeps
+for the backward what it else computes again; the best peer is taken for each figure. Of a hard case K6 names the tensor
+in which we do worst beside the peer. Two equally right roundings of the same operands differ by chance, so 1.05 times
+the peer's error passes; an error of 1e-5 or less is none. *causal*: editing a single token left every earlier output
+equal in each bit (asked in the cases with states, at ten tokens); *repeats*: a second pass had the same bits in all
+outputs and gradients.
 """
 COLUMNS = ("shape", "contestant", "error", "worst gradient", "forward ms", "both ms", "GB", "peak MiB")
 

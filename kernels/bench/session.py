@@ -104,6 +104,7 @@ class Session:
         entries = []
         for hard in operator.hard:
             if self._chosen(hard.name):
+                note(f"{operator.name}: hard case {hard.name}")
                 if self.small:
                     hard = replace(hard, layout=replace(hard.layout, heads=1, width=64))
                 with few_configurations():

@@ -15,6 +15,7 @@ __all__ = ["show_accuracy", "show_cold", "show_rows", "show_verdicts"]
 
 WIDTH = 160  # of a log; a terminal has its own
 _STYLE = {"pass": "green", "FAIL": "bold red"}
+_REST = (("FAIL", "missed"), ("missing", "not measured"))
 
 
 def _print(table: Table) -> None:
@@ -50,7 +51,7 @@ def show_cold(entries: Sequence[Cold]) -> None:
 
 
 def show_verdicts(found: Sequence[Verdict]) -> None:
-    """What was measured; the rest in one line."""
+    """What was measured, each missing must in a line, and the sum."""
     table = Table("target", "what", "level", "needed", "found", "")
     for verdict in found:
         if verdict.state != "missing":
@@ -62,3 +63,10 @@ def show_verdicts(found: Sequence[Verdict]) -> None:
     for verdict in found:
         if verdict.state == "missing" and verdict.level == "must":
             out.print(f"missing: {verdict.target}, {verdict.what}: {verdict.found}", markup=False, soft_wrap=True)
+    sums = []
+    for level in ("must", "goal"):
+        states = [verdict.state for verdict in found if verdict.level == level]
+        counts = [f"{states.count('pass')} of {len(states)} hold"]
+        counts += [f"{states.count(state)} {word}" for state, word in _REST if state in states]
+        sums.append(f"{level}: {', '.join(counts)}")
+    out.print("; ".join(sums), markup=False, highlight=False, soft_wrap=True)

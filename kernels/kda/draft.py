@@ -12,6 +12,7 @@ from torch import Tensor
 
 from trivium.kernels.dispatch import use_triton
 from trivium.kernels.kda.step import kda_step
+from trivium.kernels.packed import expect
 from trivium.kernels.precision import without_autocast
 
 __all__ = ["MAX_DRAFTS", "KDADrafts", "kda_draft"]
@@ -54,15 +55,23 @@ def kda_draft(
     `accepted_B` (integers, never read by the host) of the tokens of `last` are replayed first; rejected ones leave no
     trace, not even a NaN. Then draft n sees that state and drafts up to n. Nothing changes in place. One draft a step,
     always accepted, is plain decoding: more of them give the same bits.
-    Raises ValueError for more than 8 drafts, and when one of `last` and `accepted_B` is missing.
+    Raises ValueError for more than 8 drafts, shapes and devices that don't fit, and when one of `last` and `accepted_B`
+    is missing.
     """
-    B, N, _, K = q_BNHK.shape
+    B, N, H, K = q_BNHK.shape
     if N > MAX_DRAFTS:
         raise ValueError(f"a step takes at most {MAX_DRAFTS} drafts; found {N}; draft in several steps")
     if (last is None) != (accepted_B is None):
         raise ValueError("`last` and `accepted_B` belong together: give both, or none at the first step")
     scale = K**-0.5 if scale is None else scale
     now = KDADrafts(k_BNHK, v_BNHV, gate_BNHK, beta_BNH)
+    sizes = {"B": B, "N": N, "M": 0 if last is None else last.k_BNHK.shape[1], "H": H, "K": K, "V": v_BNHV.shape[-1]}
+    rows = (("k_BNHK", "BNHK"), ("v_BNHV", "BNHV"), ("gate_BNHK", "BNHK"), ("beta_BNH", "BNH"))
+    expect(sizes, q_BNHK, [(*row, x) for row, x in zip(rows, now.all(), strict=True)])
+    expect(sizes, q_BNHK, [("A_log_H", "H", A_log_H), ("state_BHKV", "BHKV", state_BHKV)])
+    if last is not None:
+        replayed = [(f"last.{name}", axes.replace("N", "M")) for name, axes in rows]
+        expect(sizes, q_BNHK, [(*row, x) for row, x in zip(replayed, last.all(), strict=True)])
     if use_triton("kda_draft", q_BNHK, fits={K, v_BNHV.shape[-1]} <= {64, 128}):
         from trivium.kernels.kda.triton_draft import draft
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trivium.kernels.packed import offsets
+from trivium.kernels.packed import expect_row, offsets
 
 __all__ = ["CHUNK", "TILE", "ChunkPlan", "Cuts"]
 
@@ -72,6 +72,14 @@ class ChunkPlan:
             live=tuple(int(count) for count in live),
             borders=tuple(borders.tolist()),
         )
+
+    @staticmethod
+    def of(plan: "ChunkPlan | None", cu_seqlens: Tensor, tokens: int, device: torch.device) -> "ChunkPlan":
+        """`plan`, or where there is none one of this row; raises ValueError for a plan of another row."""
+        if plan is None:
+            return ChunkPlan.build(cu_seqlens, tokens, device)
+        expect_row(plan.borders, cu_seqlens, tokens)
+        return plan
 
     def places(self, heads: int) -> tuple[Tensor, Tensor]:
         """Two indices, kept for the next layer: [N·H·C] into a row seen as [T·H, …] that yields [N, H, C, …]; back."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from trivium.kernels.dispatch import use_triton
+from trivium.kernels.kda.operands import expect_bound, expect_operands
 from trivium.kernels.kda.plan import ChunkPlan
 from trivium.kernels.kda.torch_chunk import ChunkedKDA
 from trivium.kernels.precision import without_autocast
@@ -38,10 +39,11 @@ def kda_segment(
     """Return (state from zero Z [D, H, K, V], transition M [D, H, K, K]) of each document in fp32 (fp64 of fp64).
 
     Operands as `kda` takes them. An empty document is (0, identity). No gradient passes: `kda_segment_gradient` and a
-    fold backwards take its place.
+    fold backwards take its place. Raises ValueError as `kda` does.
     """
-    (T, H, K), V = k_THK.shape, v_THV.shape[-1]
-    plan = plan or ChunkPlan.build(cu_seqlens, T, k_THK.device)
+    (T, H, K), V = expect_operands(k_THK, k_THK, v_THV, gate_THK, beta_TH, A_log_H, dt_bias_HK), v_THV.shape[-1]
+    expect_bound(lower_bound)
+    plan = ChunkPlan.of(plan, cu_seqlens, T, k_THK.device)
     dtype = torch.promote_types(v_THV.dtype, torch.float32)
     identity = torch.eye(K, dtype=dtype, device=k_THK.device).expand(plan.documents, H, K, K)
     if _takes_triton(k_THK, v_THV):
@@ -82,9 +84,11 @@ def kda_segment_gradient(
     """Gradient [D, H, K, V] of the state that enters each document, by its outputs alone, fp32 (fp64 of fp64).
 
     It doesn't depend on v, nor on the state itself. Behind a piece lies what `fold` with `reverse` makes of these.
+    Raises ValueError as `kda` does.
     """
-    (T, H, K), V = q_THK.shape, do_THV.shape[-1]
-    plan = plan or ChunkPlan.build(cu_seqlens, T, q_THK.device)
+    (T, H, K), V = expect_operands(q_THK, k_THK, do_THV, gate_THK, beta_TH, A_log_H, dt_bias_HK), do_THV.shape[-1]
+    expect_bound(lower_bound)
+    plan = ChunkPlan.of(plan, cu_seqlens, T, q_THK.device)
     scale = K**-0.5 if scale is None else scale
     dtype = torch.promote_types(do_THV.dtype, torch.float32)
     zero = torch.zeros(plan.documents, H, K, V, dtype=dtype, device=q_THK.device)

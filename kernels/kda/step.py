@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from trivium.kernels.kda.reference import kda_gate, l2_norm
-from trivium.kernels.packed import accumulation_dtype
+from trivium.kernels.packed import accumulation_dtype, expect
 from trivium.kernels.precision import without_autocast
 
 __all__ = ["kda_step"]
@@ -27,7 +27,12 @@ def kda_step(
     lower_bound: float | None = -5.0,
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return (o_BHV in v's dtype, the next state in fp32) for one token of each of B sequences; no in-place change."""
+    """Return (o_BHV in v's dtype, the next state in fp32) for one token of each of B sequences; no in-place change.
+
+    Operands as `kda` takes them; plain PyTorch on any device. Raises ValueError for a state that doesn't fit them.
+    """
+    sizes = dict(zip("BHKV", (*q_BHK.shape, v_BHV.shape[-1]), strict=True))
+    expect(sizes, q_BHK, [("state_BHKV", "BHKV", state_BHKV)])
     dtype = accumulation_dtype(q_BHK, k_BHK, v_BHV)
     scale = q_BHK.shape[-1] ** -0.5 if scale is None else scale
     q_BHK, k_BHK = l2_norm(q_BHK.to(dtype)), l2_norm(k_BHK.to(dtype))

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trivium.kernels.packed import offsets
+from trivium.kernels.packed import expect_row, offsets
 from trivium.kernels.short_conv.reference import WIDTH
 
 __all__ = ["Places", "TapPlan"]
@@ -48,6 +48,14 @@ class TapPlan:
             firsts.append(torch.tensor([start + place for start, _ in long_enough], dtype=torch.long, device=device))
             lasts.append(torch.tensor([stop - 1 - place for _, stop in long_enough], dtype=torch.long, device=device))
         return TapPlan(tuple(borders), tuple(firsts), tuple(lasts))
+
+    @staticmethod
+    def of(plan: "TapPlan | None", cu_seqlens: Tensor, tokens: int, device: torch.device) -> "TapPlan":
+        """`plan`, or where there is none one of this row; raises ValueError for a plan of another row."""
+        if plan is None:
+            return TapPlan.build(cu_seqlens, tokens, device)
+        expect_row(plan.borders, cu_seqlens, tokens)
+        return plan
 
     def places(self, device: torch.device) -> Places:
         """Kept for the next layer."""

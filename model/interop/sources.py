@@ -11,9 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 import torch
-import torch.distributed.checkpoint as dcp
 from torch import Tensor
-from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.nn import Module
 
 from trivium.data.config import from_mapping
@@ -24,6 +22,7 @@ from trivium.model.joint import JointConfig
 FORMAT = "trivium.weights"
 VERSION = 1
 STEM = "weights"
+ABOUT = "model.json"
 AHEAD = 1 << 28  # bytes of a checkpoint that are read at once: asking costs milliseconds, and most tensors are small
 
 
@@ -40,6 +39,9 @@ class CheckpointSource:
     """The weights of a training checkpoint whose hashes were verified; optimizer state is left where it lies."""
 
     def __init__(self, folder: Path, config: JointConfig) -> None:
+        import torch.distributed.checkpoint as dcp  # a second of imports, for commands that read no checkpoint
+        from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+
         self.folder, self.config = folder, config
         metadata = dcp.FileSystemReader(folder).read_metadata()
         self._entries = {
@@ -70,6 +72,8 @@ class CheckpointSource:
         return chosen
 
     def _read(self, names: list[str]) -> dict[str, Tensor]:
+        import torch.distributed.checkpoint as dcp
+
         entries = {f"model/{name}": self._entries[name] for name in names}
         loaded = {name: torch.empty(entry.size, dtype=entry.properties.dtype) for name, entry in entries.items()}
         # torch says at each call that one process without a group loads; that is what we mean.
@@ -94,7 +98,7 @@ class WeightsSource:
 
     def __init__(self, folder: Path) -> None:
         """Raises InputError."""
-        place = folder / "model.json"
+        place = folder / ABOUT
         try:
             about = msgspec.json.decode(place.read_bytes(), type=About)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:

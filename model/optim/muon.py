@@ -62,7 +62,7 @@ class PerHeadMuon(torch.optim.Optimizer):
             named, model, per_head=self.config.per_head, adamw_also=self.config.adamw_also
         )
         self._parameters = dict(named)
-        mine = self._mine()
+        mine = self._own_groups = self._mine()
         kinds: dict[tuple[str, bool], list[Tensor]] = {("muon", True): [], ("adamw", True): [], ("adamw", False): []}
         for group, tensor in mine:
             kinds[group.optimizer, group.decay].append(tensor)
@@ -89,6 +89,19 @@ class PerHeadMuon(torch.optim.Optimizer):
     def clip_grad_norm(self, most: float) -> dict[str, float]:
         """`clip.clip_grad_norm` of all parameters: call it before `step`."""
         return clip_grad_norm(self._parameters.items(), most)
+
+    @property
+    def names(self) -> list[str]:
+        """The parameters' names, in the model's order."""
+        return list(self._parameters)
+
+    def finite_gradients(self) -> dict[str, bool]:
+        """By parameter with a gradient: whether all of it is finite, as far as this process has it."""
+        given = [(group.name, tensor.grad) for group, tensor in self._own_groups if tensor.grad is not None]
+        finite: dict[str, bool] = {}
+        for name, gradient in given:
+            finite[name] = finite.get(name, True) and bool(gradient.isfinite().all())
+        return finite
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:

@@ -79,16 +79,20 @@ class ShardedMuon(PerHeadMuon):
         if self._summed:
             return
         self._present = self._anywhere({name for name, one in self._parameters.items() if one.grad is not None})
+        self._in_buckets(self._send_gradients)
+        for parameter in self._parameters.values():
+            parameter.grad = None
+        self._summed = True
+
+    def _in_buckets(self, send: Callable[[_Bucket], Callable[[], None]]) -> None:
+        """Sends bucket after bucket, a few of them under way at once; `send` returns what waits for one to land."""
         under_way: deque[Callable[[], None]] = deque()
         for bucket in self._buckets():
-            under_way.append(self._send_gradients(bucket))
+            under_way.append(send(bucket))
             if len(under_way) > AHEAD:
                 under_way.popleft()()
         for land in under_way:
             land()
-        for parameter in self._parameters.values():
-            parameter.grad = None
-        self._summed = True
 
     def _anywhere(self, here: Collection[str]) -> frozenset[str]:
         """The parameters that any rank names."""
@@ -145,13 +149,7 @@ class ShardedMuon(PerHeadMuon):
         self.sum_gradients()
         super().step()
         self.zero_grad()
-        under_way: deque[Callable[[], None]] = deque()
-        for bucket in self._buckets():
-            under_way.append(self._send_weights(bucket))
-            if len(under_way) > AHEAD:
-                under_way.popleft()()
-        for land in under_way:
-            land()
+        self._in_buckets(self._send_weights)
         return loss
 
     def _send_weights(self, bucket: _Bucket) -> Callable[[], None]:

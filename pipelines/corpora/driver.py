@@ -22,9 +22,9 @@ from trivium.data.dedup.kept import FOLDER as LEFT
 from trivium.data.shards import FunnelStage, Manifest, tally, write_manifest
 from trivium.data.shards.storage import write_whole
 from trivium.data.stage import ShuffleConfig, StageConfig
-from trivium.errors import BuildError
+from trivium.errors import BuildError, TriviumError
 from trivium.pipelines.beam import BeamOptions
-from trivium.pipelines.corpora.extent import Extent, new_owner, root_key, say_earlier
+from trivium.pipelines.corpora.extent import Extent, check_earlier, new_owner, root_key, say_earlier
 from trivium.pipelines.corpora.marks import Marks
 from trivium.pipelines.corpora.output import REPORT, Owner, claimed, refuse_inside, show, swap
 from trivium.pipelines.corpora.places import Places, list_places
@@ -33,6 +33,7 @@ from trivium.pipelines.corpora.report.page import PAGE, write_report
 from trivium.pipelines.corpora.report.sample import write_sample
 from trivium.pipelines.corpora.report.story import tell_story
 from trivium.pipelines.corpora.sources import READ
+from trivium.pipelines.corpora.unfinished import leave_unfinished
 from trivium.pipelines.corpora.work import Progress, Work
 
 
@@ -129,7 +130,7 @@ def run(
 
     Goes on behind the last job that an earlier run into `out` finished; `tell` hears a line about it. Raises InputError
     (an input is missing), UsageError (`out` is not ours, lies in an input, or holds more than this would make; no such
-    stage), BuildError (a job failed, a limit was passed).
+    stage), BuildError (a job failed, a limit was passed). What was done before a failure is left to look at.
     """
     began = time.monotonic()
     for source in recipe.sources:
@@ -139,6 +140,7 @@ def run(
         refuse_inside(out, f"stage {name!r}", (base / path for path in stage.paths().values()))
         stage.check(name, base)
     extent.check(recipe, out)
+    check_earlier(recipe, base, extent.limit)
     places = list_places(recipe, base, extent.limit)
     out = out.absolute()
     with claimed(out, recipe.corpus, digest(recipe), fresh=extent.fresh) as claim:
@@ -149,9 +151,13 @@ def run(
             say_earlier(marks, claim.before, owner, tell)
 
         work = Work(recipe, base, claim.folder, options, progress, key=root_key(recipe, owner), at_new=at_new)
-        _run(work, places, owner, extent)
         new = claim.folder / "set"
-        manifest = _write(work, new, extent.limit) if extent.until is None else None
+        try:
+            _run(work, places, owner, extent)
+            manifest = _write(work, new, extent.limit) if extent.until is None else None
+        except (TriviumError, KeyboardInterrupt) as error:
+            leave_unfinished(work, owner, extent, error, out, time.monotonic() - began, tell)
+            raise
         work.marks.end()
         facts = tell_story(work, owner, extent, manifest, time.monotonic() - began)
         write_report(new, facts)

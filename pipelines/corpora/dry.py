@@ -4,8 +4,9 @@ Odd: nothing is written. The sample runs through the first per-item stages in th
 libraries and models are there; what stands behind the first shuffle is estimated as if it kept everything.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,18 @@ import msgspec
 
 from trivium.data.config import digest
 from trivium.data.stage import Draft, Drop, Outcome, ShuffleConfig, Stage, size_of
-from trivium.pipelines.corpora.driver import Extent, Segment, cut
+from trivium.pipelines.corpora.driver import Segment, cut
+from trivium.pipelines.corpora.extent import Extent, check_earlier
 from trivium.pipelines.corpora.marks import Input, source_input
 from trivium.pipelines.corpora.output import BUILD, REPORT, Owner, refuse_foreign, refuse_inside
+from trivium.pipelines.corpora.part import ALL as WHOLE
 from trivium.pipelines.corpora.places import Places, list_places
 from trivium.pipelines.corpora.recipe import Recipe
 from trivium.pipelines.corpora.report.meter import Clock
 from trivium.pipelines.corpora.sources import READ, Place, Source
 
 SAMPLE, EACH, ALL = 24, 8, 96  # places of a source that are looked into; items of one, and of one that stands alone
+KEPT = "/kept"  # beside reasons, which have no slash
 _REFERENCE, _KEY = 220, 42  # bytes of a reference beside its names; of a key with the id behind it
 
 
@@ -37,6 +41,9 @@ class _Sample:
     names: int = 0  # bytes of source and address of what was kept
     cpu_ns: int = 0
     share: float = 0.0  # places looked into, each as far as it was read
+    places: int = 0  # looked into
+    exact: bool = True  # whether `share` is known of every place; else the whole is at least what it says
+    stages: dict[str, Counter[str]] = field(default_factory=dict)  # in, kept, and each reason by stage
 
 
 def survey(recipe: Recipe, base: Path, out: Path, extent: Extent, workers: int) -> dict[str, Any]:
@@ -47,6 +54,7 @@ def survey(recipe: Recipe, base: Path, out: Path, extent: Extent, workers: int) 
     for name, stage in zip(recipe.stage_names()[1:], recipe.stages, strict=True):
         stage.check(name, base)
     extent.check(recipe, out)
+    check_earlier(recipe, base, extent.limit)
     refuse_foreign(out.absolute(), recipe.corpus)
     places = list_places(recipe, base, extent.limit)
     inputs = {
@@ -69,11 +77,26 @@ def survey(recipe: Recipe, base: Path, out: Path, extent: Extent, workers: int) 
         "sources": sources,
         "items": items,
         "records": kept,
+        "at_least": any(source["at_least"] for source in sources),
+        "funnel": _funnel(segments[0], list(samples.values())),
         "shuffles": [_shuffle(name, keys, samples, kept) for name, keys in shuffled.items()],
         "cpu_seconds": cpu,
         "seconds": _seconds(out, recipe.corpus, items, cpu, workers),
         "earlier": _earlier(out),
     }
+
+
+def _funnel(first: Segment, samples: Iterable[_Sample]) -> list[dict[str, Any]]:
+    """What the stages up to the first shuffle did with the sample; what stands behind it needs the whole corpus."""
+    rows = []
+    for name in (READ, *first.item_names):
+        counts: Counter[str] = Counter()
+        for sample in samples:
+            counts += sample.stages.get(name, Counter())
+        kept = counts.pop(KEPT, 0)
+        reasons = [{"reason": reason, "count": count} for reason, count in counts.most_common()]
+        rows.append({"name": name, "in": kept + counts.total(), "kept": kept, "reasons": reasons})
+    return rows
 
 
 def _jobs(recipe: Recipe, segments: list[Any], extent: Extent) -> list[dict[str, Any]]:
@@ -131,8 +154,12 @@ def _drafts(
     from trivium.pipelines.corpora.items import passes, run_stage
 
     def walk(outcome: Outcome, depth: int) -> Iterator[Draft]:
+        name = READ if depth == 0 else segment.item_names[depth - 1]
+        counts = sample.stages.setdefault(name, Counter())
         if isinstance(outcome, Drop):
+            counts[outcome.reason] += 1
             return
+        counts[KEPT] += 1
         if depth == len(stages):
             if isinstance(outcome, Draft):
                 yield outcome
@@ -159,7 +186,10 @@ def _drafts(
                 sample.text += size_of(draft)
                 sample.names += len(draft.document.meta.source) + len(draft.document.meta.address)
                 yield draft
-        sample.share += 1.0 if read < each else _share(part.place, last, read)
+        share = 1.0 if read < each else _share(part.place, last, read)
+        sample.exact = sample.exact and share > 0
+        sample.share += share or 1.0
+        sample.places += 1
 
 
 def _outcomes(source: Source, place: Place, recipe: Recipe) -> Iterator[tuple[Outcome, Place]]:
@@ -183,11 +213,12 @@ def _share(place: Place, last: Place, read: int) -> float:
 
 def _source(source: Source, found: Input, places: Places, sample: _Sample, extent: Extent) -> dict[str, Any]:
     parts = places.parts[source.name]
-    items: int | None = None
+    items: int | None = round(sample.items / sample.share * len(parts)) if sample.share else None
+    exact = sample.exact
     if extent.limit is not None:
-        items = min(extent.limit, sum(part.items for part in parts)) if sample.items else 0
-    elif sample.share:
-        items = round(sample.items / sample.share * len(parts))
+        reached = bool(parts) and parts[-1].records != WHOLE  # of a packed file, a part may be one item of many records
+        items = extent.limit if reached else min(extent.limit, max(items or 0, sum(part.items for part in parts)))
+        exact = exact or reached
     scale = items / sample.items if items is not None and sample.items else None
     return {
         "name": source.name,
@@ -196,6 +227,7 @@ def _source(source: Source, found: Input, places: Places, sample: _Sample, exten
         "files": found.files,
         "bytes": found.bytes,
         "sampled": sample.items,
+        "at_least": not exact,
         "items": items,
         "records": None if scale is None else round(sample.kept * scale),
         "text_bytes": None if scale is None else round(sample.text * scale),

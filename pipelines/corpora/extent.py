@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trivium.data.config import digest, nearest
+from trivium.data.dedup.config import Dedup
+from trivium.data.guard.layers import demand
+from trivium.data.shards import read_manifest
 from trivium.data.stage import DOCUMENTS
 from trivium.errors import UsageError
 from trivium.pipelines.corpora.marks import Input, Marks, code_version, key_of, source_input
@@ -18,7 +21,7 @@ class Extent:
     """How much of a recipe is run: all, or `limit` items of each source, or up to the stage `until`.
 
     `fresh` begins anew where an earlier run stopped; `shuffle_seed` reads the inputs in another order, which must not
-    change a byte; `command` is what the report shows.
+    change a byte; `command` is what the report shows; `unsafe` lets stages run code of strangers without namespaces.
     """
 
     limit: int | None = None
@@ -26,9 +29,16 @@ class Extent:
     fresh: bool = False
     shuffle_seed: int | None = None
     command: str = ""
+    unsafe: bool = False
 
     def check(self, recipe: Recipe, out: Path) -> None:
-        """Raises UsageError for a stage that is none or makes no documents, and where less would replace a set."""
+        """Raises UsageError for a stage that is none or makes no documents, and where less would replace a set.
+
+        MissingDependencyError where a source or stage executes code of strangers and the guard has no namespaces.
+        """
+        stages = zip(recipe.stage_names()[1:], recipe.stages, strict=True)
+        parts = [*((source.name, source) for source in recipe.sources), *stages]
+        demand([name for name, part in parts if part.EXECUTES], unsafe=self.unsafe)
         if self.until is not None:
             _check_stage(recipe, self.until)
             refuse_part(out, "--until")
@@ -45,12 +55,25 @@ def _check_stage(recipe: Recipe, until: str) -> None:
     for source in recipe.sources:
         content = source.GIVES
         for stage in recipe.stages[: stages.index(until) + 1]:
-            content = content if stage.GIVES is None else stage.GIVES
+            content = stage.GIVES if stage.GIVES is not None and content in stage.TAKES else content
         if content not in DOCUMENTS:
             raise UsageError(
-                f"--until {until}: of source {source.name!r} it makes {content}, which are no documents yet; name a "
-                "later stage"
+                f"--until {until}: what source {source.name!r} gives is {content} there, which are no documents yet; "
+                "name a later stage"
             )
+
+
+def check_earlier(recipe: Recipe, base: Path, limit: int | None) -> None:
+    """Raises UsageError when a whole build would be compared with a part of an earlier corpus, made by `--limit`."""
+    for name, stage in zip(recipe.stage_names()[1:], recipe.stages, strict=True):
+        for path in stage.against if isinstance(stage, Dedup) else ():
+            part = read_manifest((base / path).absolute())[0].limit
+            if part is not None and limit is None:
+                raise UsageError(
+                    f"stages.{name}.against: {base / path} is a part of its corpus (built with --limit {part}), so "
+                    "duplicates of all that it left out would stay; build it whole, take it out of `against`, or try "
+                    "with --limit here too"
+                )
 
 
 def new_owner(recipe: Recipe, base: Path, places: Places, extent: Extent, before: Owner | None) -> Owner:

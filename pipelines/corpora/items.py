@@ -271,7 +271,10 @@ class ItemGraph:
 
 
 def write_sides(sides: Sequence[Any], folder: Path) -> None:
-    """Writes what one or more ParDos of a job gave beside their main output: DROPS and READINGS, by those names."""
+    """Writes what one or more ParDos of a job gave beside their main output: DROPS and READINGS, by those names.
+
+    Odd: each by itself, since Beam's local runner holds in memory all that it flattens.
+    """
     for tag in (DROPS, READINGS):
-        together = sides[0][tag] if len(sides) == 1 else [side[tag] for side in sides] | f"all {tag}" >> beam.Flatten()
-        write(together, folder, tag)
+        for number, side in enumerate(sides):
+            write(side[tag], folder, tag, label=f" {number}" if number else "")

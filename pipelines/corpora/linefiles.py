@@ -74,19 +74,25 @@ def lines(pipeline: beam.Pipeline, paths: Iterable[Path], label: str) -> beam.PC
 
 def spread(collection: beam.PCollection, label: str) -> beam.PCollection:
     """A reshuffle, so that all workers share what few made; nothing when this process is the only worker."""
-    pipeline = collection.pipeline
-    if isinstance(pipeline.runner, FnApiRunner) and pipeline.options.view_as(DirectOptions).direct_num_workers == 1:
+    if alone(collection.pipeline):
         return collection
     return collection | f"{label}: spread" >> beam.Reshuffle()
 
 
-def write(collection: beam.PCollection, folder: Path, name: str, *, end: bytes = b"\n") -> None:
+def alone(pipeline: beam.Pipeline) -> bool:
+    """Whether this process is the only worker, so that work need not be shared."""
+    embedded = isinstance(pipeline.runner, FnApiRunner)
+    return embedded and bool(pipeline.options.view_as(DirectOptions).direct_num_workers == 1)
+
+
+def write(collection: beam.PCollection, folder: Path, name: str, *, end: bytes = b"\n", label: str = "") -> None:
     """Writes byte strings as lines of `folder/name-*`, none for no lines; a retry never writes a line twice.
 
-    With an empty `end` the files hold the bytes as they are, for records of one size. The embedded runner repeats no
-    bundle, so its files need no shuffle to be told from those of a bundle that failed.
+    `label` tells two collections of one name in a graph apart. With an empty `end` the files hold the bytes as they
+    are, for records of one size. The embedded runner repeats no bundle, so its files need no shuffle to be told from
+    those of a bundle that failed.
     """
     once = isinstance(collection.pipeline.runner, FnApiRunner)
-    written = collection | f"write {name}" >> beam.ParDo(WriteLines(os.fspath(folder), name, end, once=once))
+    written = collection | f"write {name}{label}" >> beam.ParDo(WriteLines(os.fspath(folder), name, end, once=once))
     if not once:
-        _ = written | f"gather {name}" >> beam.GroupByKey() | f"commit {name}" >> beam.ParDo(Commit())
+        _ = written | f"gather {name}{label}" >> beam.GroupByKey() | f"commit {name}{label}" >> beam.ParDo(Commit())

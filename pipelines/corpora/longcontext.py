@@ -35,7 +35,7 @@ NAME, VERSION = "long_context", 1
 class PoolSet(Strict, kw_only=True):
     """One shard set: its `path` (relative to the recipe, or an address) and its `share` of a row's tokens."""
 
-    name: str
+    name: str  # unique; stands in the lineage
     path: str
     share: Annotated[float, msgspec.Meta(gt=0)] = 1.0
 
@@ -50,15 +50,15 @@ class LongContext(Source, kw_only=True, tag="long_context"):
 
     path: str = ""
     license: str = ""  # of a row: those of its documents
-    sets: tuple[PoolSet, ...]
+    sets: tuple[PoolSet, ...]  # where the documents come from
     rows: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)]  # 0: none, and its sets need not be there
-    seed: int = 0
-    row: RowRules
+    seed: int = 0  # of all choices
+    row: RowRules  # what a row is
     tokenizer: str = ""
     bytes_per_token: Annotated[float, msgspec.Meta(ge=0.5, le=16)] = 2.0
-    pictures: PictureRules = PictureRules()
+    pictures: PictureRules = PictureRules()  # limits, as the schedule has them
     held_out: HeldOut = HeldOut()
-    wording: Wording | None = None
+    wording: Wording | None = None  # left out: the one that comes with Trivium
 
     def __post_init__(self) -> None:
         names = [one.name for one in self.sets]

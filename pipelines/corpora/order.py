@@ -39,7 +39,7 @@ def check_order(
     if isinstance(stages[0], ShuffleConfig):
         raise ValueError(
             f"stages[0].kind: {_kind(stages[0])} compares records with each other and can't come first; put a stage "
-            "that looks at each record before it, such as heuristics or long_clean"
+            "that looks at each record before it, such as unicode"
         )
     _check_cuts(stages)
     _check_scores(sources, stages, stage_kinds)

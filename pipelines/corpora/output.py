@@ -150,12 +150,13 @@ def swap(new: Path, out: Path) -> None:
 
 
 def show(new: Path, out: Path) -> None:
-    """Puts the report in `new` into `out`, which holds no set: a build that was told to stop."""
-    (out / REPORT).mkdir(exist_ok=True)
-    for path in (out / REPORT).iterdir():
-        path.unlink()
-    for path in sorted((new / REPORT).iterdir()):
-        os.replace(path, out / REPORT / path.name)
+    """Puts the report in `new`, and rejects if any, into `out`, which holds no set: a build that stopped."""
+    for folder in (REPORT, names.REJECTS):
+        for path in (out / folder).glob("*"):
+            path.unlink()
+        for path in sorted((new / folder).glob("*")):
+            (out / folder).mkdir(exist_ok=True)
+            os.replace(path, out / folder / path.name)
 
 
 def refuse_part(out: Path, what: str) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, get_args
 
 import msgspec
 
+from trivium.data.cad.stages import CadDraw, CadScript, StepDraw
 from trivium.data.code.filter import CodeFilter
 from trivium.data.code.language import CodeLanguage
 from trivium.data.code.license import CodeLicense
@@ -21,10 +22,15 @@ from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.lines import RepeatedLines
 from trivium.data.dedup.near import NearDedup
 from trivium.data.dedup.paragraphs import RepeatedParagraphs
+from trivium.data.dedup.pictures import PictureDedup
 from trivium.data.dedup.substrings import Substrings
 from trivium.data.longcontext.clean.stage import LongClean
 from trivium.data.longcontext.verify import LongVerify
+from trivium.data.pairs.tasks import PairTasks
 from trivium.data.quality.stage import Quality
+from trivium.data.rephrase.stage import Excerpts, RewriteCap
+from trivium.data.scene.stage import SceneDraw
+from trivium.data.svg.draw import SvgDraw
 from trivium.data.svg.pairs import SvgRender, SvgSanitize
 from trivium.data.text.bad_words import BadWords
 from trivium.data.text.c4 import C4Lines
@@ -40,25 +46,70 @@ from trivium.data.text.pii.mask import Pii
 from trivium.data.text.plain import ExtractText
 from trivium.data.text.unicode import Unicode
 from trivium.data.text.urls import Urls
+from trivium.data.web.draw import PageDraw
+from trivium.data.web.games.stage import GameDraw
+from trivium.data.web.normalise import PageClean
 from trivium.errors import InputError
+from trivium.pipelines.corpora.cad import CadFolder, CadParts, StepFolder
+from trivium.pipelines.corpora.games import GamePages, GameVariants
 from trivium.pipelines.corpora.longcontext import LongContext
 from trivium.pipelines.corpora.order import check_order
+from trivium.pipelines.corpora.rephrase import Rephrase
+from trivium.pipelines.corpora.scenes import SceneFolder, SceneGenerator
 from trivium.pipelines.corpora.shards import Shards
 from trivium.pipelines.corpora.sources import READ, AbsentError
 from trivium.pipelines.corpora.sources.kinds import FileSource
-from trivium.pipelines.corpora.svg import SvgDrawings, SvgFolder
+from trivium.pipelines.corpora.svg import SvgDrawings, SvgFolder, SvgGenerated
 from trivium.pipelines.corpora.warc import Warc
+from trivium.pipelines.corpora.web_jsx import PageJsx
+from trivium.pipelines.corpora.web_pages import PageComposed, PageFolder
 
-SourceConfig = FileSource | Warc | SvgFolder | SvgDrawings | Shards | LongContext
+SceneSource = SceneFolder | SceneGenerator
+CadSource = CadFolder | CadParts | StepFolder
+SourceConfig = (
+    CadSource
+    | SceneSource
+    | FileSource
+    | Warc
+    | GamePages
+    | GameVariants
+    | PageFolder
+    | PageComposed
+    | PageJsx
+    | SvgFolder
+    | SvgDrawings
+    | SvgGenerated
+    | Shards
+    | LongContext
+)
 FileStage = ExtractText.Config | ExtractMarkdown.Config | ExtractMan.Config | ExtractLatex.Config | ExtractPdf.Config
 TextStage = ExtractHtml.Config | Language.Config | Heuristics.Config | MathScore.Config
 FilterStage = Urls.Config | Unicode.Config | C4Lines.Config | BadWords.Config | Pii.Config | Quality.Config
 CodeStage = CodeLanguage.Config | CodeLicense.Config | CodeFilter.Config
-SvgStage = SvgSanitize.Config | SvgRender.Config
+SvgStage = SvgSanitize.Config | SvgRender.Config | SvgDraw.Config
+GameStage = GameDraw.Config
+PageStage = PageClean.Config | PageDraw.Config
 LongStage = LongClean.Config | LongVerify.Config
-ItemStage = FileStage | TextStage | FilterStage | CodeStage | SvgStage | LongStage
+CadStage = CadScript.Config | CadDraw.Config | StepDraw.Config
+SceneStage = SceneDraw.Config
+PairStage = PairTasks.Config
+RephraseStage = Excerpts.Config
+ItemStage = (
+    FileStage
+    | TextStage
+    | FilterStage
+    | CodeStage
+    | SvgStage
+    | GameStage
+    | CadStage
+    | PageStage
+    | SceneStage
+    | LongStage
+    | PairStage
+    | RephraseStage
+)
 Inside = RepeatedLines | RepeatedParagraphs | Substrings | Decontaminate
-Shuffle = ExactDedup | NearDedup | Inside | RepositoryLicense | Repository
+Shuffle = ExactDedup | NearDedup | PictureDedup | Inside | RepositoryLicense | Repository | Rephrase | RewriteCap
 StageKind = ItemStage | Shuffle
 
 _NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
@@ -75,12 +126,12 @@ class Recipe(Strict, kw_only=True):
     may end as errors (damaged input, crashed stage).
     """
 
-    version: int
-    corpus: str
+    version: int  # of recipes: 1
+    corpus: str  # its name: lower-case letters, digits, - and _
     domain: str
-    sources: tuple[SourceConfig, ...]
-    stages: tuple[StageKind, ...]
-    shards: ShardRules = msgspec.field(default_factory=ShardRules)
+    sources: tuple[SourceConfig, ...]  # what is read; at least one
+    stages: tuple[StageKind, ...]  # what each record passes, in order
+    shards: ShardRules = msgspec.field(default_factory=ShardRules)  # how the set is cut into files
     error_budget: float = 0.01
 
     def __post_init__(self) -> None:

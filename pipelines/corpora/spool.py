@@ -34,6 +34,7 @@ class Ref(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     scores: dict[str, float] = {}
     license: str = ""
     cluster: str = ""
+    family: str = ""  # a cluster that dedup leaves as it is
     duplicates: tuple[str, ...] = ()
     signature: bytes = b""
 
@@ -95,6 +96,7 @@ class SpoolWriter:
             scores={name: document.meta.scores[name] for name in scores if name in document.meta.scores},
             license=document.meta.license,
             cluster=document.meta.cluster,
+            family=document.meta.family,
             duplicates=document.meta.duplicates,
         )
         self._offset += len(payload)

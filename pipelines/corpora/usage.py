@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trivium.pipelines.beam import worker_processes
 
-_EVERY_S = 1.0  # a look goes through all processes of the machine
+_EVERY_S = 1.0
 
 
 class Memory:

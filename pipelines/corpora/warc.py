@@ -29,7 +29,7 @@ class Warc(Source, kw_only=True, tag="warc"):
 
     GIVES = Content.HTML
 
-    suffixes: tuple[str, ...] = (".warc", ".warc.gz", ".warc.zst")
+    suffixes: tuple[str, ...] = (".warc", ".warc.gz", ".warc.zst")  # ends of the archives' names
     max_bytes: int = 8 << 20  # of a decoded page
 
     def places(self, base: Path) -> Iterator[Place]:
@@ -94,9 +94,12 @@ class Warc(Source, kw_only=True, tag="warc"):
             status = int(getattr(headers, "status_code", 0) or 0)
             mime = headers.get("Content-Type") or ""
             transfer, encoding = headers.get("Transfer-Encoding") or "", headers.get("Content-Encoding") or ""
+        html = mime.partition(";")[0].strip().lower() in _HTML
+        if (status != 200 or not html) and record.content_length and not record.reader.read(1):
+            raise OSError("record ends in its headers")  # that say what it is
         if status != 200:
             return self.drop(place.address, "http_status", f"status {status}")
-        if mime.partition(";")[0].strip().lower() not in _HTML:
+        if not html:
             return self.drop(place.address, "not_html", mime[:100] or "no Content-Type")
         declared = record.content_length
         stored = record.reader.read(self.max_bytes + 1)
@@ -156,6 +159,8 @@ def _records(file: BinaryIO, start: int) -> Iterator[tuple[Any, int]]:
 
     file.seek(start)
     for record in ArchiveIterator(file, parse_http=False, fsspec_args=False):
+        if record.headers.get("Content-Length") is None:  # every record has it: its header was cut
+            raise OSError("a record's header ends early")
         yield record, record.stream_pos  # counted from the file's beginning, also after a seek
 
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from trivium.data.records import Text, Video
+from trivium.data.records import Document, Text
 from trivium.data.shards import ShardSet
 from trivium.data.stage import Drop
 from trivium.errors import ShardError, StorageError
 from trivium.pipelines.gallery.draw import ranked
-from trivium.pipelines.gallery.record import LINE_LIMIT, Media
+from trivium.pipelines.gallery.passages import beside
+from trivium.pipelines.gallery.record import LINE_LIMIT, Media, seen
 
 KEPT, LOST = 4, 12  # members of one cluster that are shown
 EXCERPT = 1500  # characters of a survivor's text
@@ -79,13 +80,15 @@ def drawn(found: Mapping[str, Cluster], limit: int, seed: int) -> list[tuple[str
 
 def shown(shards: ShardSet, name: str, cluster: Cluster, number: int, media: Media) -> dict[str, Any]:
     """One cluster as plain data; members that can't be read are left out."""
-    kept = []
+    kept, texts = [], {}
     for at in cluster.kept[:KEPT]:
         try:
-            kept.append(_kept(shards, at, media))
+            document, members = shards.read(at)
         except (ShardError, StorageError):
             continue
-    order = sorted(cluster.lost, key=lambda drop: (-(drop.similarity or 0.0), drop.address))
+        kept.append(_kept(document, members, media))
+        texts[document.meta.source_id] = document.text
+    order = sorted(cluster.lost, key=lambda drop: (drop.similarity == 1, -(drop.similarity or 0.0), drop.address))
     return {
         "set": number,
         "corpus": shards.manifest.corpus,
@@ -94,20 +97,17 @@ def shown(shards: ShardSet, name: str, cluster: Cluster, number: int, media: Med
         "size": cluster.size,
         "kept": kept,
         "more_kept": len(cluster.kept) - len(kept),
-        "lost": [_lost(drop) for drop in order[:LOST]],
+        "lost": [_lost(drop, texts) for drop in order[:LOST]],
         "more_lost": max(0, len(cluster.lost) - LOST),
     }
 
 
-def _kept(shards: ShardSet, at: int, media: Media) -> dict[str, Any]:
-    document, members = shards.read(at)
+def _kept(document: Document, members: Mapping[str, bytes], media: Media) -> dict[str, Any]:
     meta = document.meta
     face: dict[str, Any] = {}
     first = next((segment for segment in document.segments if not isinstance(segment, Text)), None)
-    if isinstance(first, Video):
-        face = media.clip(members[first.media], first)
-    elif first is not None:
-        face = media.picture(members[first.media])
+    if first is not None:
+        face = seen(first, members[first.media], media)
     return {
         "id": document.id,
         "source_id": meta.source_id,
@@ -120,7 +120,11 @@ def _kept(shards: ShardSet, at: int, media: Media) -> dict[str, Any]:
     }
 
 
-def _lost(drop: Drop) -> dict[str, Any]:
+def _lost(drop: Drop, texts: Mapping[str, str]) -> dict[str, Any]:
+    """A duplicate; near ones with their passage and the survivor's, where the two texts part."""
+    near = drop.similarity is not None and drop.similarity < 1
+    stays = texts.get(drop.survivor, "") if near else ""
+    found = beside(stays, drop.excerpt[:SHORT], drop.begins) if stays and drop.excerpt else None
     return {
         "source_id": drop.source_id,
         "source": drop.source[:LINE_LIMIT],
@@ -133,4 +137,8 @@ def _lost(drop: Drop) -> dict[str, Any]:
         "survivor": drop.survivor,
         "band": drop.band,
         "beside": drop.beside,
+        "begins": drop.begins,
+        "stays_at": found[0] if found else 0,
+        "stays": found[1] if found else [],
+        "went": found[2] if found else [],
     }

@@ -1,4 +1,4 @@
-"""What the page shows of each set, as plain data: drawn records, dedup clusters, rejects by reason, funnel, totals.
+"""What the page shows of each set as plain data: drawn records, duplicates, cuts, rejects by reason, funnel, totals.
 
 Odd: nothing here may fail for one bad file. A set that can't be opened, a tar that is cut and a record that can't be
 read are named on the page, and everything else is shown.
@@ -20,14 +20,16 @@ from trivium.data.shards.summary import read_heads, summarize
 from trivium.data.stage import Drop
 from trivium.errors import ShardError, StorageError
 from trivium.pipelines.gallery import clusters
+from trivium.pipelines.gallery.cuts import Cut, Held, read_cuts
 from trivium.pipelines.gallery.draw import RULE, arranged, interleaved, ranked, shares
-from trivium.pipelines.gallery.record import LINE_LIMIT, Media, record
+from trivium.pipelines.gallery.record import LINE_LIMIT, LIST_LIMIT, Media, record
 
 PAGE_BYTES = 24 << 20  # of records in all
-EXCERPT_LIMIT = 400
+EXCERPT_LIMIT, BESIDE_LIMIT = 400, 1200  # of a reject; of one that is shown beside what it was compared with
 SPARE = 40  # records drawn beyond the share, for those that can't be read
 CLUSTER_SHARE = 10  # one cluster for so many records
 MOST_NAMED = 10  # damaged records of one set that are named
+HELD = 3  # held-out items of one reject
 MOST_DROPS = 300_000  # rejects of one set that are kept in memory; all are counted
 
 
@@ -54,7 +56,7 @@ def open_sets(paths: Sequence[Path | str | Place]) -> tuple[list[ShardSet], list
 
 
 def collect(sets: Sequence[ShardSet], count: int, seed: int, damaged: Sequence[dict[str, str]] = ()) -> dict[str, Any]:
-    """Plain data of the page: `sets`, `records`, `clusters`, `rejects`, `damaged`, and the `rule` of the draw."""
+    """Plain data of the page: `sets`, `records`, `clusters`, `cuts`, `rejects`, `damaged`, and the draw's `rule`."""
     faults = list(damaged)
     refusals = [_refusals(shards, faults) for shards in sets]
     drops = [each.drops for each in refusals]
@@ -62,6 +64,7 @@ def collect(sets: Sequence[ShardSet], count: int, seed: int, damaged: Sequence[d
     found = [clusters.clusters_of(shards, mine) for shards, mine in zip(sets, drops, strict=True)]
     wanted = shares([len(each) for each in found], max(1, count // CLUSTER_SHARE))
     refused = shares([len(mine) for mine in drops], count)
+    inside = [_inside(shards, number, faults) for number, shards in enumerate(sets)]
     piles: list[list[dict[str, Any]]] = []
     compared: list[list[dict[str, Any]]] = []
     left, budget = 0, 0
@@ -83,8 +86,9 @@ def collect(sets: Sequence[ShardSet], count: int, seed: int, damaged: Sequence[d
         "sets": [_facts(shards, mine, len(each)) for shards, mine, each in zip(sets, refusals, found, strict=True)],
         "records": interleaved(piles),
         "clusters": sorted(interleaved(compared), key=lambda one: not one["near"]),
+        "cuts": [cut for cuts, _ in inside for cut in cuts],
         "rejects": [
-            _reject(drop, number)
+            _reject(drop, number, inside[number][1])
             for number, mine in enumerate(drops)
             for drop in drawn_rejects(mine, refused[number], seed)
         ],
@@ -190,7 +194,16 @@ def drawn_rejects(drops: Sequence[Drop], limit: int, seed: int) -> list[Drop]:
     ]
 
 
-def _reject(drop: Drop, number: int) -> dict[str, Any]:
+def _inside(shards: ShardSet, number: int, faults: list[dict[str, str]]) -> tuple[list[Cut], Held]:
+    """What stages did inside texts; a report that can't be read is a fault of the set."""
+    return read_cuts(shards, number, lambda fault: faults.append({"path": str(shards.folder), "reason": fault}))
+
+
+def _reject(drop: Drop, number: int, held: Held) -> dict[str, Any]:
     shown = msgspec.to_builtins(drop)
     texts = {key: value[:LINE_LIMIT] for key, value in shown.items() if isinstance(value, str)}
-    return {**shown, **texts, "excerpt": drop.excerpt[:EXCERPT_LIMIT], "set": number}
+    scores = {name[:60]: score for name, score in sorted(drop.scores.items())[:LIST_LIMIT]}
+    found = held.get(drop.source_id, [])[:HELD] if drop.reason == "contaminated" else []
+    most = BESIDE_LIMIT if drop.against else EXCERPT_LIMIT
+    own = {"excerpt": drop.excerpt[:most], "against": drop.against[:most], "scores": scores, "held": found}
+    return {**shown, **texts, **own, "set": number}

@@ -52,6 +52,7 @@ for (const record of DATA.records) {
   record.text = texts.map((s) => s.text).join("");
   record.length = texts.reduce((sum, s) => sum + s.text.length + s.more, 0);
   record.media = record.segments.filter((s) => "media" in s);
+  record.engine = record.pair ? record.pair.engine : "";
   record.find = [record.text, record.title, record.address, record.id, record.source_id].join("\n").toLowerCase();
 }
 for (const reject of DATA.rejects) reject.find = [reject.excerpt, reject.detail, reject.address, reject.source_id, reject.reason].join("\n").toLowerCase();
@@ -59,10 +60,11 @@ for (const cluster of DATA.clusters) {
   const parts = [...cluster.kept, ...cluster.lost].map((one) => [one.text, one.address, one.title, one.source_id, one.reason].join("\n"));
   cluster.find = [cluster.name, ...parts].join("\n").toLowerCase();
 }
+for (const cut of DATA.cuts) cut.find = [cut.text, cut.where, cut.why, cut.source_id].join("\n").toLowerCase();
 const bySource = new Map(DATA.records.map((record) => [`${record.set} ${record.source_id}`, record]));
 const corpusOf = (item) => DATA.sets[item.set].corpus;
 
-const CHOICES = [["corpus", "every corpus"], ["bucket", "every bucket"], ["language", "every language"], ["licence", "every licence"]];
+const CHOICES = [["corpus", "every corpus"], ["bucket", "every bucket"], ["language", "every language"], ["licence", "every licence"], ["task", "every task"], ["engine", "every engine"]];
 function fill(select, name, all) {
   const counts = new Map();
   for (const record of DATA.records) counts.set(record[name], (counts.get(record[name]) || 0) + 1);

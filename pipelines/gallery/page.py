@@ -18,7 +18,15 @@ from trivium.data.shards.storage import write_whole
 from trivium.errors import MissingDependencyError, UsageError
 from trivium.pipelines.gallery.collect import collect, open_sets
 
-SCRIPTS = ("core.js", "records.js", "tabs.js")  # one script, in this order
+SCRIPTS = (
+    "core.js",
+    "pairs.js",
+    "rewrites.js",
+    "records.js",
+    "clusters.js",
+    "cuts.js",
+    "tabs.js",
+)  # one script, in this order
 COUNT = 600
 
 
@@ -75,7 +83,7 @@ def render(data: dict[str, Any]) -> str:
         sets=data["sets"],
         damaged=data["damaged"],
         rule=data["rule"],
-        shown={part: len(data[part]) for part in ("records", "clusters", "rejects")},
+        shown={part: len(data[part]) for part in ("records", "clusters", "cuts", "rejects")},
     )
 
 

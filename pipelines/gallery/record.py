@@ -8,14 +8,14 @@ import msgspec
 from trivium.data.preview import LIMITS, Preview, Previewer
 from trivium.data.records import Document, Image, Text, Video
 from trivium.data.shards import ShardSet
+from trivium.pipelines.gallery.pair import pair, sides, task
+from trivium.pipelines.gallery.rewrite import rewritten
 
 TEXT_LIMIT = 12_000  # characters of one record in all
 LINE_LIMIT = 300  # characters of a title, an address, a name
 LIST_LIMIT = 40  # duplicates, parents, steps, scores
 SEGMENTS = 200
 PICTURES = 12  # thumbnails of one record
-FRAMES = 8  # of a clip
-THUMBNAIL, FRAME = 256, 160  # pixels a side, at most
 CLIPS = 120  # decoded for one page
 CLIP_BYTES = 256 << 20  # a larger one is not read into memory
 MOST_TIMEOUTS = 4  # after so many clips that ran out of time no more are decoded
@@ -28,12 +28,12 @@ class Media:
         self._previewer = previewer
         self._clips = self._timeouts = 0
 
-    def picture(self, payload: bytes) -> dict[str, Any]:
-        """`{"uri": …}` or `{"fault": …}`."""
-        seen = self._previewer.picture(payload, THUMBNAIL)
+    def picture(self, payload: bytes, side: int) -> dict[str, Any]:
+        """`{"uri": …}` or `{"fault": …}`; at most `side` pixels a side."""
+        seen = self._previewer.picture(payload, side)
         return {"fault": seen.fault} if seen.fault else {"uri": _uri(seen.shown[0].webp)}
 
-    def clip(self, payload: bytes, segment: Video) -> dict[str, Any]:
+    def clip(self, payload: bytes, segment: Video, side: int, frames: int) -> dict[str, Any]:
         """`{"strip": [{uri, seconds}], "notes": […], …}` or `{"fault": …}`."""
         if self._timeouts >= MOST_TIMEOUTS:
             return {"fault": f"not decoded: {MOST_TIMEOUTS} clips before it took longer than {LIMITS.wall_seconds:g} s"}
@@ -42,7 +42,7 @@ class Media:
         if len(payload) > CLIP_BYTES:
             return {"fault": f"not decoded: {len(payload):,} bytes, at most {CLIP_BYTES:,}"}
         self._clips += 1
-        seen = self._previewer.clip(payload, FRAME, FRAMES)
+        seen = self._previewer.clip(payload, side, frames)
         if seen.fault:
             self._timeouts += seen.fault.startswith("timeout")
             return {"fault": seen.fault}
@@ -72,6 +72,8 @@ def record(shards: ShardSet, at: int, number: int, media: Media) -> dict[str, An
     document, members = shards.read(at)
     entries, meta = shards.entries, document.meta
     info = shards.manifest.shards[entries.shard[at]]
+    shown = segments(document, members, media)
+    cut = rewritten(document)
     return {
         "set": number,
         "id": document.id,
@@ -97,7 +99,10 @@ def record(shards: ShardSet, at: int, number: int, media: Media) -> dict[str, An
         "bytes": int(entries.size[at]),
         "shard": info.name,
         "offset": int(entries.offset[at]),
-        "segments": segments(document, members, media),
+        "segments": shown,
+        "pair": pair(document, shown),
+        "task": task(document) or (cut["style"] if cut else ""),
+        "rewrite": cut,
         "more_segments": max(0, len(document.segments) - SEGMENTS),
     }
 
@@ -119,14 +124,17 @@ def segments(document: Document, members: dict[str, bytes], media: Media) -> lis
         if pictures < 0:
             shown.append({**facts, "fault": f"not drawn: the page shows {PICTURES} pictures of a record"})
         else:
-            shown.append({**facts, **_seen(segment, members[segment.media], media)})
+            drawn = bool(document.meta.drawn)
+            shown.append({**facts, **seen(segment, members[segment.media], media, drawn=drawn)})
     return shown
 
 
-def _seen(segment: Image | Video, payload: bytes, media: Media) -> dict[str, Any]:
+def seen(segment: Image | Video, payload: bytes, media: Media, *, drawn: bool = False) -> dict[str, Any]:
+    """A picture or clip as data, larger where it was drawn from the record's code."""
+    side, frames = sides(segment, drawn)
     if isinstance(segment, Video):
-        return {"strip": [], **media.clip(payload, segment)}
-    return media.picture(payload)
+        return {"strip": [], **media.clip(payload, segment, side, frames)}
+    return media.picture(payload, side)
 
 
 def _step(step: dict[str, Any]) -> dict[str, Any]:

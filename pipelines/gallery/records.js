@@ -1,16 +1,27 @@
 
-// Cards, and one record opened beside them.
+// Cards, and one record opened beside them. A card shows Markdown as it reads; the opened record shows it as it is.
+function faceOf(text) {
+  const face = make("div", "face words");
+  let code = false;
+  for (const line of text.split("\n")) {
+    if (/^(```|~~~)/.test(line)) { code = !code; continue; }
+    const heading = !code && /^#{1,6} /.test(line);
+    const shown = code ? line : heading ? line.replace(/^#+ /, "") : line.replace(/^(\s*)[-*] /, "$1• ");
+    add(face, make("div", code ? "c" : heading ? "h" : shown.trim() ? "" : "gap", shown));
+  }
+  return face;
+}
 function card(record) {
   const node = make("button", "card" + (record === state.open ? " on" : ""));
   node.type = "button";
   let face;
   if (record.media.length) {
     const first = record.media.find((segment) => !segment.fault) || record.media[0];
-    face = add(make("div", "face picture" + (isClip(first) ? " clip" : "")), seen(first, 4));
-  } else face = make("div", "face", record.text.slice(0, 420));
+    face = pairFace(record) || add(make("div", "face picture" + (isClip(first) ? " clip" : "")), seen(first, 4));
+  } else face = faceOf(record.text.slice(0, 420));
   face.dir = "auto";
   const chips = make("div", "chips");
-  add(chips, make("span", "chip", record.corpus), record.language && make("span", "", record.language));
+  add(chips, make("span", "chip", record.task || record.corpus), record.language && make("span", "", record.language));
   if (record.tokens || record.length) add(chips, make("span", "", record.tokens ? plural(record.tokens, "token") : plural(record.length, "character")));
   const clips = record.media.filter(isClip);
   if (clips.length) add(chips, make("span", "", clips.length === 1 ? `${(clips[0].seconds ?? clips[0].frames / (clips[0].fps || 1)).toFixed(1)} s of video` : plural(clips.length, "clip")));
@@ -59,13 +70,14 @@ function links(set, ids, more) {
   return node;
 }
 
-function segmentView(segment, at) {
+function segmentView(segment, at, record) {
   const box = make("div", "segment" + (segment.loss === false ? " context" : ""));
   const label = make("div", "label");
   if ("text" in segment) {
     add(label, make("span", "", `${at} · ${segment.loss ? "text" : "text, context only (no loss)"}`), make("span", "", plural(segment.text.length + segment.more, "character")));
-    const text = make("pre", "", segment.text);
-    text.dir = "auto";
+    const code = record.pair && record.pair.codes[at];
+    const text = code ? codeView(code) : make("pre", "", segment.text);
+    text.dir = code ? "ltr" : "auto";
     add(box, label, text);
     if (segment.more) add(box, make("div", "label", `… ${count(segment.more)} more; trivium shards show prints all of it`));
     return box;
@@ -73,7 +85,7 @@ function segmentView(segment, at) {
   const size = `${segment.width} × ${segment.height} px`;
   if (!isClip(segment)) {
     add(label, make("span", "", `${at} · ${segment.media}  ${segment.mime}`), make("span", "", size));
-    return add(box, label, add(make("div", "picture"), seen(segment)));
+    return add(box, label, add(make("div", "picture"), record.pair ? boxed(record, at) : seen(segment)));
   }
   const rate = Math.round(segment.fps * 100) / 100;
   add(label, make("span", "", `${at} · ${segment.media}  ${segment.codec || segment.mime}`), make("span", "", `${size}, ${plural(segment.frames, "frame")}, ${rate} a second`));
@@ -93,7 +105,8 @@ function lineageView(record) {
   if (record.parents.length) fact(facts, "parents", record.parents.join(" "), "mono");
   const steps = make("ol", "steps");
   for (const one of record.steps) {
-    const settings = [(one.parameters || "").slice(0, 16), one.seed === undefined || one.seed === null ? "" : `seed ${one.seed}`].filter(Boolean);
+    const counts = Object.entries(one.counts || {}).map(([what, n]) => `${what}: ${count(n)}`);
+    const settings = [...counts, (one.parameters || "").slice(0, 16), one.seed === undefined || one.seed === null ? "" : `seed ${one.seed}`].filter(Boolean);
     add(steps, add(make("li", "", `${one.name} v${one.version} `), make("small", "", settings.join(", "))));
   }
   return [make("h3", "", "Lineage"), facts, make("h3", "", "Steps, in order"), record.steps.length ? steps : make("span", "soft", "none")];
@@ -106,6 +119,7 @@ function show(record) {
   pane.replaceChildren();
   pane.hidden = !record;
   document.body.classList.toggle("open", Boolean(record));
+  document.body.classList.toggle("wide", Boolean(record && (record.pair || record.rewrite)));
   if (!record) return;
   if (record.card) { record.card.classList.add("on"); record.card.scrollIntoView({ block: "nearest" }); }
   const bar = make("div", "bar");
@@ -117,14 +131,16 @@ function show(record) {
     button.addEventListener("click", act);
     bar.append(button);
   }
-  add(pane, bar, ...record.segments.map(segmentView));
+  add(pane, bar, pairView(record), ...rewriteView(record));
+  if (record.pair || record.rewrite) add(pane, make("h3", "", "The document, in order"));
+  add(pane, ...record.segments.map((segment, at) => segmentView(segment, at, record)));
   if (record.more_segments) add(pane, make("p", "soft", `… and ${plural(record.more_segments, "more segment", "more segments")}`));
   add(pane, ...lineageView(record));
   if (record.evidence.length) {
     add(pane, make("h3", "", "What its questions rest on"));
     for (const one of record.evidence) add(pane, make("div", "", `${one.task}: the answer at token ${count(one.answer)} rests on what begins at ${one.at.map(count).join(", ")}`));
   }
-  if (Object.keys(record.scores).length) {
+  if (Object.keys(record.scores).length && !record.rewrite) {
     add(pane, make("h3", "", "Scores"));
     const scores = make("dl", "facts scores");
     for (const [key, value] of Object.entries(record.scores)) fact(scores, key, typeof value === "number" ? rounded(value) : "no number");
@@ -134,6 +150,8 @@ function show(record) {
   const cluster = make("dl", "facts");
   fact(cluster, "cluster", record.cluster && record.cluster !== record.source_id ? link(record.set, record.cluster) : "this one leads it");
   if (record.duplicates.length) fact(cluster, "survived", links(record.set, record.duplicates, record.more_duplicates));
+  const beside = clusterOf.get(`${record.set} ${record.source_id}`);
+  if (beside) fact(cluster, "side by side", showCluster(beside, `its ${plural(beside.size, "member")}`));
   add(pane, cluster, make("h3", "", "Stored"));
   const stored = make("dl", "facts");
   fact(stored, "id", record.id, "mono");

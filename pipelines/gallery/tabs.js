@@ -1,61 +1,3 @@
-
-// Clusters: what stayed at the left, what went at the right, words that the survivor lacks marked.
-function compared(text, against) {
-  const node = make("pre");
-  node.dir = "auto";
-  const words = against && new Set(against.toLowerCase().split(/[^\p{L}\p{N}]+/u));
-  for (const part of text.split(/([\p{L}\p{N}]+)/u)) {
-    const other = words && /[\p{L}\p{N}]/u.test(part) && !words.has(part.toLowerCase());
-    node.append(other ? make("mark", "", part) : document.createTextNode(part));
-  }
-  return node;
-}
-function member(one, kind, head, body) {
-  const box = make("div", "member " + kind);
-  const place = make("div", "where", one.address || one.source_id);
-  place.title = one.source_id;
-  return add(box, add(make("div", "chips"), ...head), place, ...body);
-}
-function keptView(cluster, one) {
-  const body = [];
-  if (one.uri) body.push(add(make("div", "picture small"), drawn(one.uri, one.title)));
-  const open = bySource.get(`${cluster.set} ${one.source_id}`);
-  if (open) body.push(link(cluster.set, one.source_id));
-  body.push(compared(one.text));
-  return member(one, "kept", [make("span", "chip good", "kept"), make("span", "", one.source)], body);
-}
-function lostView(cluster, one) {
-  const head = [make("span", "chip bad", one.reason)];
-  if (typeof one.similarity === "number") head.push(make("span", "", one.similarity === 1 ? "same content" : `similarity ${one.similarity.toFixed(3)}`));
-  if (typeof one.band === "number") head.push(make("span", "soft", `found in band ${one.band}`));
-  head.push(make("span", "", one.source));
-  const direct = one.survivor !== (cluster.kept[0] || {}).source_id && !cluster.kept.some((kept) => kept.source_id === one.survivor);
-  const body = [direct && make("div", "soft", one.detail), direct && make("div", "soft mono", `by way of ${one.survivor}`)];
-  // A reject holds the beginning of a text only, so only a whole-text survivor can be compared with it.
-  const against = cluster.near && cluster.kept.length ? cluster.kept[0].text : "";
-  body.push(compared(one.text, against));
-  return member(one, "lost", head, body);
-}
-function drawClusters() {
-  const pane = $("clusters");
-  pane.replaceChildren();
-  const total = DATA.sets.reduce((sum, set) => sum + set.clusters, 0);
-  const list = DATA.clusters.filter((cluster) => inCorpus(cluster) && cluster.find.includes(query()));
-  for (const cluster of list) {
-    const box = make("article", "group");
-    const title = cluster.kept.length && (cluster.kept[0].title || cluster.kept[0].address);
-    const said = `${cluster.corpus} · ${plural(cluster.size, "member")} · ${cluster.near ? "near duplicates" : cluster.lost.length ? "exact duplicates" : "kept apart, same cluster"}`;
-    add(box, add(make("h2", "", title || cluster.name), make("small", "", said)));
-    const kept = cluster.kept.map((one) => keptView(cluster, one));
-    const others = cluster.more_kept > 0 && make("div", "soft", kept.length ? `and ${count(cluster.more_kept)} more kept` : "What was kept can't be read.");
-    const left = add(make("div", "side"), ...kept, others);
-    const right = add(make("div", "side"), ...cluster.lost.map((one) => lostView(cluster, one)), cluster.more_lost > 0 && make("div", "soft", `and ${count(cluster.more_lost)} more`));
-    pane.append(add(box, add(make("div", "sides"), left, right)));
-  }
-  if (!list.length) pane.append(empty("No cluster shown here matches.", "No duplicates were found."));
-  $("found").textContent = `${count(list.length)} of ${count(DATA.clusters.length)}` + (total > DATA.clusters.length ? `, drawn from ${count(total)}` : "");
-}
-
 const keyOf = (set, one) => `${set} ${one.stage}: ${one.reason}`;
 function reasonsView() {
   const box = make("article", "group");
@@ -106,13 +48,36 @@ function drawRejects() {
 function rejectRow(reject) {
   const where = make("div", "where", reject.address);
   if (reject.error) add(where, document.createTextNode(" "), make("span", "chip bad", "crashed a stage"));
+  if (reject.against) return add(make("div", "row whole"), where, ...refusedView(reject));
   const what = make("div", "what", reject.detail);
   if (reject.survivor) {
-    const similar = typeof reject.similarity === "number" ? (reject.similarity === 1 ? ", the same content" : `, similarity ${reject.similarity.toFixed(3)}`) : "";
-    add(what, add(make("div", "", `stays${similar}: `), link(reject.set, reject.survivor)));
+    const similar = typeof reject.similarity === "number" ? (reject.similarity === 1 ? ", the same content" : `, ${likeness(reject)}`) : "";
+    const stays = add(make("div", "", `stays${similar}: `), link(reject.set, reject.survivor));
+    const beside = clusterOf.get(`${reject.set} ${reject.source_id}`);
+    if (beside) add(stays, document.createTextNode("  "), showCluster(beside, "side by side"));
+    add(what, stays);
   }
-  if (reject.excerpt) { const text = make("pre", "", reject.excerpt); text.dir = "auto"; add(what, text); }
-  return add(make("div", "row"), where, what);
+  for (const held of reject.held || []) add(what, heldView(held, reject.detail));
+  if (reject.excerpt && !(reject.held || []).length) {
+    if (reject.begins) add(what, make("div", "soft from", `from character ${count(reject.begins)}`));
+    const text = make("pre", "", reject.excerpt);
+    text.dir = "auto";
+    text.title = "Click for all of the excerpt";
+    text.addEventListener("click", () => text.classList.toggle("whole"));
+    add(what, text);
+  }
+  add(what, measuredView(reject));
+  return add(make("div", "row"), add(where, make("div", "soft", reject.source)), what);
+}
+
+// What the refusing stage measured, folded: a limit can be judged from it.
+function measuredView(reject) {
+  const scores = Object.entries(reject.scores || {});
+  if (!scores.length) return null;
+  const box = make("details", "measured");
+  const list = make("dl", "facts scores");
+  for (const [key, value] of scores) fact(list, key, typeof value === "number" ? rounded(value) : "no number");
+  return add(box, make("summary", "", `measured: ${plural(scores.length, "score")}`), list);
 }
 
 function drawFunnel() {
@@ -145,7 +110,7 @@ function drawFunnel() {
   }
 }
 
-const DRAW = { records: drawRecords, clusters: drawClusters, rejects: drawRejects, funnel: drawFunnel, sets: () => {} };
+const DRAW = { records: drawRecords, clusters: drawClusters, cuts: drawCuts, rejects: drawRejects, funnel: drawFunnel, sets: () => {} };
 function draw() {
   for (const pane of document.querySelectorAll(".pane")) pane.hidden = pane.id !== state.tab;
   for (const tab of document.querySelectorAll("nav button")) tab.setAttribute("aria-selected", String(tab.dataset.tab === state.tab));
@@ -159,7 +124,10 @@ function draw() {
   $("found").textContent = "";
   DRAW[state.tab]();
 }
-for (const tab of document.querySelectorAll("nav button")) tab.addEventListener("click", () => { state.tab = tab.dataset.tab; show(null); draw(); });
+for (const tab of document.querySelectorAll("nav button")) {
+  tab.addEventListener("click", () => { state.tab = tab.dataset.tab; show(null); draw(); });
+  if (tab.dataset.tab === "cuts") tab.hidden = !DATA.cuts.length;
+}
 for (const id of ["kind", ...CHOICES.map(([name]) => name)]) $(id).addEventListener("change", () => { state.shown = PAGE; draw(); });
 $("score").addEventListener("change", () => {
   const range = ranges.get($("score").value.slice(1));
@@ -188,6 +156,6 @@ document.addEventListener("keydown", (event) => {
 // The address chooses what opens first: #tab=rejects, #tab=funnel, … or #id=RECORD.
 let wish = "";
 try { wish = decodeURIComponent(location.hash.slice(1)); } catch { wish = ""; }
-if (["tab=clusters", "tab=rejects", "tab=funnel", "tab=sets"].includes(wish)) state.tab = wish.slice(4);
+if (["tab=clusters", "tab=cuts", "tab=rejects", "tab=funnel", "tab=sets"].includes(wish)) state.tab = wish.slice(4);
 draw();
 if (wish.startsWith("id=")) show(DATA.records.find((record) => record.id === wish.slice(3)) || null);

@@ -16,6 +16,7 @@ from trivium.model.batch import Batch
 from trivium.model.joint import JointModel
 from trivium.model.moe import LatentMoE, router_logits
 from trivium.model.mtp import last_rows
+from trivium.pipelines.train.ranks import ALONE, Ranks
 
 _DRAWS = 400
 EACH = 4  # tokens an expert, in a document long enough to be judged alone
@@ -88,8 +89,8 @@ def load_under(scores_TE: Tensor, bias_E: Tensor, k: int) -> Tensor:
     return torch.bincount(chosen_TK.reshape(-1), minlength=scores_TE.shape[1])
 
 
-def within_documents(scores_TE: Tensor, bias_E: Tensor, k: int, document_T: Tensor) -> tuple[float, float, int] | None:
-    """(mean over documents of max / mean inside one, what chance alone would give, their number), or None without any.
+def within_documents(scores_TE: Tensor, bias_E: Tensor, k: int, document_T: Tensor) -> tuple[float, float, int]:
+    """Sums over documents of max / mean inside one and of what chance alone would give, and their number.
 
     Only documents count in which an even router would give each expert EACH tokens or more: 4 · E / K tokens.
     """
@@ -99,14 +100,8 @@ def within_documents(scores_TE: Tensor, bias_E: Tensor, k: int, document_T: Tens
     place_TK = document_T[:, None] * experts + chosen_TK
     load_DE = torch.bincount(place_TK.reshape(-1), minlength=documents * experts).view(documents, experts)
     load_DE = load_DE[load_DE.sum(1) >= EACH * experts]
-    if not len(load_DE):
-        return None
     floors = [sampling_floor(_coarse(int(routed) // k), experts, k) for routed in load_DE.sum(1)]
-    return (
-        sum(map(max_over_mean, load_DE)) / len(load_DE),
-        sum(floors) / len(floors),
-        len(load_DE),
-    )
+    return sum(map(max_over_mean, load_DE)), sum(floors), len(load_DE)
 
 
 def _coarse(tokens: int) -> int:
@@ -115,31 +110,53 @@ def _coarse(tokens: int) -> int:
     return tokens >> rest << rest
 
 
-def probe(model: JointModel, batch: Batch, precision: AbstractContextManager[Any] | None = None) -> dict[str, Any]:
+def probe(
+    model: JointModel,
+    batch: Batch,
+    precision: AbstractContextManager[Any] | None = None,
+    ranks: Ranks = ALONE,
+) -> dict[str, Any]:
     """Max / mean by layer on the step's own batch: with the bias used on it, after the update, and the sampling floor.
 
     Call it between `quantile_update` and the next step. `before` is what the step counted; `after` routes the same
-    tokens with the new weights and the new bias; `within`, `within_floor` and `documents` are `within_documents` of
-    that routing (None, None and 0 where no document is long enough).
+    tokens with the new weights and the new bias; `within`, `within_floor` and `documents` are the means of
+    `within_documents` over that routing and their number (None, None and 0 where no document is long enough). Several
+    ranks have a part of the batch each and measure the whole.
     """
     load = model.expert_load()
-    scores = router_scores(model, batch, precision)
-    before, after, floor, inside = [], [], [], []
     document_T = torch.arange(len(batch.cu_seqlens) - 1, device=batch.cu_seqlens.device).repeat_interleave(
         batch.cu_seqlens.diff()
     )
     ahead_T = ~last_rows(batch.cu_seqlens, batch.tokens)  # the rows that the MTP layer routes
-    for name, balance in model.balances().items():
-        layer = name.removesuffix(".mlp.balance")
+    balances = {name.removesuffix(".mlp.balance"): balance for name, balance in model.balances().items()}
+
+    def routed() -> list[tuple[Tensor, tuple[float, float, int]]]:
+        if ranks.world > 1 and batch.blank:
+            return [(torch.zeros_like(load[layer].cpu()), (0.0, 0.0, 0)) for layer in balances]
+        scores = router_scores(model, batch, precision)
+        found = []
+        for layer, balance in balances.items():
+            k = balance.experts_per_token
+            rows_T = document_T[ahead_T] if "mtp" in layer.split(".") else document_T
+            inside = within_documents(scores[layer], balance.bias, k, rows_T)
+            found.append((load_under(scores[layer], balance.bias, k).cpu(), inside))
+        return found
+
+    by_rank = ranks.gather(routed)
+    measured: dict[str, list[Any]] = {
+        name: [] for name in ("before", "after", "floor", "within", "within_floor", "documents")
+    }
+    for place, (layer, balance) in enumerate(balances.items()):
+        load_E = torch.stack([found[place][0] for found in by_rank]).sum(0)
+        within, floors, documents = (sum(found[place][1][i] for found in by_rank) for i in range(3))
         k = balance.experts_per_token
-        before.append(max_over_mean(load[layer]))
-        after.append(max_over_mean(load_under(scores[layer], balance.bias, k)))
-        floor.append(sampling_floor(scores[layer].shape[0], scores[layer].shape[1], k))
-        rows_T = document_T[ahead_T] if "mtp" in layer.split(".") else document_T
-        inside.append(within_documents(scores[layer], balance.bias, k, rows_T) or (None, None, 0))
-    within, within_floor, documents = ([layer[i] for layer in inside] for i in range(3))
-    parts = {"within": within, "within_floor": within_floor, "documents": documents}
-    return {"before": before, "after": after, "floor": floor, **parts}
+        measured["before"].append(max_over_mean(load[layer]))
+        measured["after"].append(max_over_mean(load_E))
+        measured["floor"].append(sampling_floor(int(load_E.sum()) // k, len(load_E), k))
+        measured["within"].append(within / documents if documents else None)
+        measured["within_floor"].append(floors / documents if documents else None)
+        measured["documents"].append(documents)
+    return measured
 
 
 @cache

@@ -20,7 +20,7 @@ class Board:
         for name, value in _scalars(line):
             self._writer.add_scalar(name, value, line["step"])
 
-    def flush(self) -> None:
+    def sync(self) -> None:
         self._writer.flush()
 
     def close(self) -> None:

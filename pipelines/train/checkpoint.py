@@ -21,9 +21,7 @@ from typing import Any
 
 import msgspec
 import torch
-import torch.distributed.checkpoint as dcp
 from torch import Tensor
-from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
 from trivium.errors import CheckpointError, TrainError
 
@@ -80,6 +78,9 @@ class Checkpoint:
 
     def tensors(self) -> dict[str, Tensor]:
         """All tensors by the names they were saved under, on the CPU. Raises CheckpointError."""
+        import torch.distributed.checkpoint as dcp  # a second of imports, sympy among them, for those that need it
+        from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+
         try:
             _quiet()
             metadata = dcp.FileSystemReader(self.folder).read_metadata()
@@ -125,6 +126,8 @@ class CheckpointStore:
 
         Raises TrainError when it can't be written; the checkpoints that stood before are then untouched.
         """
+        import torch.distributed.checkpoint as dcp
+
         new = self.folder / f".new-{step:08d}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -150,6 +153,8 @@ class CheckpointStore:
     def _write(
         self, new: Path, step: int, tensors: Mapping[str, Tensor], state: Mapping[str, Any], identity: Mapping[str, Any]
     ) -> None:
+        import torch.distributed.checkpoint as dcp
+
         _quiet()
         writer = dcp.FileSystemWriter(new, single_file_per_rank=True, sync_files=False)
         dcp.save(dict(tensors), storage_writer=writer, no_dist=True)
@@ -280,6 +285,8 @@ def _quiet() -> None:
 
 def _reason(error: BaseException) -> str:
     """The first line of the innermost cause: torch wraps a full disk in three layers."""
+    import torch.distributed.checkpoint as dcp
+
     if isinstance(error, dcp.CheckpointException):
         inner = next(iter(error.failures.values()), None)
         if inner is not None:

@@ -25,6 +25,7 @@ from trivium.pipelines.train.gap import picture_gap
 from trivium.pipelines.train.loading.assemble import Assembler, Pictures
 from trivium.pipelines.train.loading.faults import Skip
 from trivium.pipelines.train.loading.skipped import SHOWN
+from trivium.pipelines.train.ranks import ALONE, Ranks
 
 TOKENS_A_PASS = 8192  # rows are evaluated together up to this many tokens
 
@@ -88,24 +89,38 @@ def evaluate(
     assembler: Assembler,
     device: torch.device,
     precision: AbstractContextManager[Any] | None = None,
+    ranks: Ranks = ALONE,
 ) -> dict[str, Any]:
     """The held-out part of a metrics line: {split: {loss, targets}} with losses in nats a target.
 
     `image_shuffled` holds `matched` as well, the loss of the very same records with their own pictures, the `gap`
     between the two with its interval (see `gap`), and all of it by corpus: where every code holds what only its picture
     tells, the difference a record is what the picture is worth.
+
+    The ranks take turns at the passes, and all get the result: the same as one alone has from the same weights.
     """
+    groups = list(_groups(held.rows))
+
+    def passes() -> list[list[Judged]]:
+        with torch.no_grad(), precision or nullcontext():
+            return [
+                _pass(model, assembler, group, held.exchange, device) for group in groups[ranks.rank :: ranks.world]
+            ]
+
     was_training = model.training
     model.eval()
-    totals: Totals = defaultdict(lambda: [0.0, 0])
-    pairs: Pairs = defaultdict(list)
     try:
-        with torch.no_grad(), precision or nullcontext():
-            for group in _groups(held.rows):
-                pieces = [piece for row in group for piece in row.pieces]
-                _pass(model, assembler, pieces, held.exchange, totals, pairs, device)
+        by_rank = ranks.gather(passes)
     finally:
         model.train(was_training)
+    totals: Totals = defaultdict(lambda: [0.0, 0])
+    pairs: Pairs = defaultdict(list)
+    for one in (one for i in range(len(groups)) for one in by_rank[i % ranks.world][i // ranks.world]):
+        total = totals["text" if one.modality == TEXT else "image"]
+        total[0] += one.loss
+        total[1] += one.targets
+        if one.exchanged is not None:
+            pairs[one.corpus].append((one.loss, one.exchanged, one.targets))
     split: dict[str, Any] = {name: _mean(*totals[name]) for name in ("text", "image")}
     split["image_shuffled"] = _exchanged(pairs)
     return split
@@ -125,28 +140,31 @@ def _exchanged(pairs: Pairs) -> dict[str, Any] | None:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One piece: the sums of its losses with its own pictures and with another's (None where none matches)."""
+
+    corpus: str
+    modality: int
+    targets: int
+    loss: float
+    exchanged: float | None
+
+
 def _pass(
-    model: JointModel,
-    assembler: Assembler,
-    pieces: Sequence[Piece],
-    exchange: dict[Key, Key],
-    totals: Totals,
-    pairs: Pairs,
-    device: torch.device,
-) -> None:
+    model: JointModel, assembler: Assembler, rows: Sequence[Row], exchange: dict[Key, Key], device: torch.device
+) -> list[Judged]:
+    pieces = [piece for row in rows for piece in row.pieces]
     own = [assembler.pictures(piece.corpus, piece.record) for piece in pieces]
     sums, targets, modality = _losses(model, assembler, pieces, own, device)
     swaps = [exchange.get((piece.corpus, piece.record)) for piece in pieces]
-    for i in range(len(pieces)):
-        total = totals["text" if modality[i] == TEXT else "image"]
-        total[0] += sums[i]
-        total[1] += targets[i]
     taking = [i for i, swap in enumerate(swaps) if swap is not None]
+    changed: dict[int, float] = {}
     if taking:
         others = [assembler.pictures(*swaps[i]) for i in taking]  # type: ignore[misc]
         exchanged, _, _ = _losses(model, assembler, [pieces[i] for i in taking], others, device)
-        for i, loss in zip(taking, exchanged, strict=True):
-            pairs[pieces[i].corpus].append((sums[i], loss, targets[i]))
+        changed = dict(zip(taking, exchanged, strict=True))
+    return [Judged(piece.corpus, modality[i], targets[i], sums[i], changed.get(i)) for i, piece in enumerate(pieces)]
 
 
 def _losses(

@@ -2,6 +2,9 @@
 
 A step's order: train, write its metrics line, evaluate if due, save if due. So a checkpoint of step n stands behind
 every line of step n, and cutting the metrics at n gives back what an uninterrupted run had written by then.
+
+Several ranks run the same loop on their shares of the rows and come to the same decisions: before each step they tell
+each other whether to stop, whether one has failed, and what was left out. The first one writes.
 """
 
 import time
@@ -15,7 +18,7 @@ from torch import Tensor
 from trivium.console import counted
 from trivium.curriculum.rows import State
 from trivium.data.config import from_mapping
-from trivium.errors import CheckpointError, StorageError
+from trivium.errors import CheckpointError, StorageError, TrainError
 from trivium.model.batch import Batch
 from trivium.pipelines.train.balance import probe
 from trivium.pipelines.train.board import Board, open_board
@@ -25,7 +28,9 @@ from trivium.pipelines.train.feed import Fed, Feed
 from trivium.pipelines.train.folder import RunFolder
 from trivium.pipelines.train.heldout import HeldOut, evaluate, held_out
 from trivium.pipelines.train.leave import Leaving, StepLeftError
+from trivium.pipelines.train.loading.faults import Skip
 from trivium.pipelines.train.loading.skipped import Skipped
+from trivium.pipelines.train.meter import Meter
 from trivium.pipelines.train.metrics import MetricsLog
 from trivium.pipelines.train.prepare import Prepared, build_model
 from trivium.pipelines.train.progress import TrainProgress
@@ -35,19 +40,20 @@ from trivium.pipelines.train.step import train_step
 
 
 class Loop:
-    """One process's training of a prepared run in its folder, whose lock must be held."""
+    """One rank's training of a prepared run in its folder, whose lock the first rank must hold."""
 
     def __init__(self, prepared: Prepared, folder: RunFolder, note: Callable[[str], None]) -> None:
-        self.prepared, self.folder, self.note = prepared, folder, note
+        self.prepared, self.folder, self.note, self.ranks = prepared, folder, note, prepared.ranks
         self.plan, self.saves = prepared.plan, prepared.run.checkpoint
         self.assembler = prepared.assembler()
         self.model = build_model(prepared)
-        self.optimizer = prepared.run.optimizer.build(self.model)
+        self.optimizer = prepared.run.optimizer.build(self.model, self.ranks.group)
         self.store = CheckpointStore(folder.checkpoints, keep=self.saves.keep)
         self.step = 0
         self.state: State | None = None
         self.tokens = 0  # text and vision tokens trained so far
-        self.skipped = Skipped(folder.skipped, prepared.run.data.max_bad_fraction)
+        self.skipped = Skipped(folder.skipped, prepared.run.data.max_bad_fraction, writes=self.ranks.first)
+        self.meter = Meter.of(prepared)
         self._saved_step = 0
         self._saved_at = time.monotonic()
         self._saving: float | None = None  # seconds that the last checkpoint held the loop up, told in the next line
@@ -77,32 +83,33 @@ class Loop:
                 f"{torch.get_num_threads()}: sums may round otherwise; give --set threads={state['threads']} to go on "
                 "bit for bit"
             )
+        if state.get("ranks", 1) != self.ranks.world:
+            self.note(
+                f"the checkpoint was written by {counted(state.get('ranks', 1), 'rank')} and the run goes on with "
+                f"{self.ranks.world}: the same rows at the same steps, and sums that round otherwise"
+            )
 
     def run(self, stop: StopRequest) -> None:
         """Trains from where it stands to the end, or to the last whole step when a stop is asked for."""
-        held = self._held_out()
+        held = self.ranks.lead(self._held_out)
         steps, total = self.plan.steps, sum(stage.tokens for stage in self.plan.stages)
-        metrics = MetricsLog(self.folder.metrics)
-        last = metrics.cut(self.step if self.state is not None else -1)
-        self.skipped.begin(self.step if self.state is not None else -1)
-        if held is not None:
-            self._tell_missed(held)
-        if last < self.step:
-            self.note(f"{self.folder.metrics} ends at step {last}; the lines up to {self.step} are lost")
-        board = open_board(self.folder.events, purge=self.step + 1, note=self.note)
-        progress = TrainProgress(steps, total, done=self.step, done_tokens=self.tokens)
-        writer = _Writer(metrics, board)
+        writer = self._writer(held)
+        first = self.ranks.first
+        progress = TrainProgress(steps, total, done=self.step, done_tokens=self.tokens, quiet=not first)
         try:
             ahead = self.prepared.run.data.ahead
-            feed = Feed(self.plan, self.assembler, self.state, ahead=ahead, interrupted=lambda: stop.requested)
+            feed = Feed(
+                self.plan, self.assembler, self.state, ahead=ahead, share=self.ranks.share,
+                interrupted=lambda: stop.requested,
+            )  # fmt: skip
             with Saver(self.store) as saver, progress, feed:
-                if self.state is None and held is not None and not stop.requested:
+                if self.state is None and held is not None and not self._stopping(stop):
                     self._evaluate(held, writer, progress, None)
                 leaving = Leaving(self.model, lambda: stop.requested)
                 crowded = Crowded(threads=torch.get_num_threads())
-                for fed in self._steps(feed, saver, writer):
+                for fed, skips in self._steps(feed, stop, saver, writer):
                     try:
-                        batch = self._train(fed, leaving, writer, progress)
+                        batch = self._train(fed, skips, leaving, writer, progress)
                     except StepLeftError:
                         break
                     if held is not None and self._evaluation_due():
@@ -110,40 +117,94 @@ class Loop:
                     if (hint := crowded.look()) is not None:
                         progress.note(hint)
                     saver.check()
-                    if stop.requested or self._save_due():
+                    if self._save_due():
                         self._save(saver, writer)
-                    if stop.requested:
-                        return
-                self._save_rest(saver, writer)  # a step was left, or stopped while storage gave no answer
+                self._save_rest(saver, writer)
         finally:
             writer.close()
             self.skipped.close()
             self.assembler.close()
+        self.ranks.lead(lambda: None)  # the last checkpoint stands, or the first rank says why not
 
-    def _steps(self, feed: Feed, saver: Saver, writer: "_Writer") -> Iterator[Fed]:
-        """The feed's steps; when storage fails, what is trained so far is saved before the error goes on."""
-        try:
-            yield from feed
-        except StorageError:
-            self._save_rest(saver, writer)
-            raise
+    def _writer(self, held: HeldOut | None) -> "_Writer":
+        """Metrics cut back to the checkpoint, and TensorBoard; on ranks but the first, a writer of nothing."""
+        behind = self.step if self.state is not None else -1
+        self.skipped.begin(behind)
+        if not self.ranks.first:
+            return _Writer(None, None)
+        metrics = MetricsLog(self.folder.metrics)
+        last = metrics.cut(behind)
+        if held is not None:
+            self._tell_missed(held)
+        if last < self.step:
+            self.note(f"{self.folder.metrics} ends at step {last}; the lines up to {self.step} are lost")
+        return _Writer(metrics, open_board(self.folder.events, purge=self.step + 1, note=self.note))
+
+    def _steps(
+        self, feed: Feed, stop: StopRequest, saver: Saver, writer: "_Writer"
+    ) -> Iterator[tuple[Fed, tuple[Skip, ...]]]:
+        """The feed's steps, each with what all ranks leave out of it, until there are no more or any rank is to stop.
+
+        When storage fails, what is trained so far is saved before the error goes on.
+        """
+        while self.step < self.plan.steps:
+            fed, failure = None, None
+            try:
+                fed = None if stop.requested else next(feed, None)
+            except Exception as error:
+                failure = error
+            told = (
+                fed is None,
+                failure is not None,
+                isinstance(failure, StorageError),
+                0 if fed is None else len(fed.skips),
+            )
+            stopped, failed, stored, skipped = self.ranks.sum(told)
+            if failed:
+                if stored == failed:
+                    self._save_rest(saver, writer)
+                self.ranks.settle(failure, failed)
+            if stopped or fed is None:
+                return
+            yield fed, self._left_out(fed) if skipped else ()
+
+    def _left_out(self, fed: Fed) -> tuple[Skip, ...]:
+        """What all ranks leave out of a step, in the step's order."""
+        if self.ranks.world == 1:
+            return fed.skips
+        ids = {name: shards.entries.id for name, shards in self.prepared.sets.items()}
+        pieces = [piece for row in fed.rows.rows for piece in row.pieces]
+        place = {
+            (f"{piece.corpus}/{ids[piece.corpus][piece.record]}", piece.start): i for i, piece in enumerate(pieces)
+        }
+        every = [skip for mine in self.ranks.gather(lambda: fed.skips) for skip in mine]
+        return tuple(sorted(every, key=lambda skip: place[skip.key, skip.start]))
+
+    def _stopping(self, stop: StopRequest) -> bool:
+        """Whether any rank was asked to stop."""
+        return self.ranks.sum([stop.requested])[0] > 0
 
     def _save_rest(self, saver: Saver, writer: "_Writer") -> None:
         if self.step > self._saved_step:
             self._save(saver, writer)
 
-    def _train(self, fed: Fed, leaving: Leaving, writer: "_Writer", progress: TrainProgress) -> Batch:
+    def _train(
+        self, fed: Fed, skips: tuple[Skip, ...], leaving: Leaving, writer: "_Writer", progress: TrainProgress
+    ) -> Batch:
         """One step and its line. Raises StepLeftError, and then nothing has changed."""
         began = time.perf_counter()
         rows = fed.rows
         batch = fed.batch.to(self.prepared.device)
         with leaving.armed():
             measured = train_step(self.model, self.optimizer, self.prepared, batch, step=rows.step + 1, lr=rows.lr)
-        left_out = self.skipped.take(rows.step + 1, sum(len(row.pieces) for row in rows.rows), fed.skips)
-        before = self.skipped.skipped - len(fed.skips)
+        try:
+            left_out = self.skipped.take(rows.step + 1, sum(len(row.pieces) for row in rows.rows), skips)
+        except TrainError as error:
+            raise self.ranks.alike(error) from None
+        before = self.skipped.skipped - len(skips)
         if left_out is not None and before < TOLD:
-            first = fed.skips[0]
-            progress.note(f"step {rows.step + 1}: {len(fed.skips)} left out ({first.reason}: {first.detail})")
+            first = skips[0]
+            progress.note(f"step {rows.step + 1}: {len(skips)} left out ({first.reason}: {first.detail})")
             if self.skipped.skipped >= TOLD:
                 progress.note(f"further documents left out are not told of here; {self.folder.skipped} names them all")
         clock = {"step": fed.waited + time.perf_counter() - began, "data": fed.waited, **measured.pop("time")}
@@ -157,9 +218,12 @@ class Loop:
             "stage": rows.stage,
             "context": rows.context,
             **measured,
-            "fill": (rows.tokens - sum(skip.tokens for skip in fed.skips)) / (len(rows.rows) * rows.context),
+            "fill": (rows.tokens - sum(skip.tokens for skip in skips)) / (len(rows.rows) * rows.context),
             **({} if left_out is None else {"skipped": left_out}),
-            "time": {name: round(seconds, 6) for name, seconds in clock.items()},
+            "time": {
+                **{name: round(seconds, 6) for name, seconds in clock.items()},
+                "mfu": self.meter.mfu(measured["flops"], clock["step"]),
+            },
         }
         writer.write(line)
         progress.show(line, self.prepared.schedule.stages[rows.stage].name)
@@ -197,9 +261,10 @@ class Loop:
         began = time.perf_counter()
         line: dict[str, Any] = {"kind": "held_out", "step": self.step}
         line |= {} if held.left_out is None else {"left_out": held.left_out}
-        line |= evaluate(self.model, held, self.assembler, self.prepared.device, self.prepared.autocast())
+        prepared = self.prepared
+        line |= evaluate(self.model, held, self.assembler, prepared.device, prepared.autocast(), self.ranks)
         if batch is not None and self.model.balances():
-            line["balance"] = probe(self.model, batch, self.prepared.autocast())
+            line["balance"] = probe(self.model, batch, prepared.autocast(), self.ranks)
         line["time"] = {"eval": round(time.perf_counter() - began, 6)}
         writer.write(line)
         losses = [f"{name.replace('_', ' ')} {line[name]['loss']:.3f}" for name in _SPLITS if line[name]]
@@ -209,15 +274,25 @@ class Loop:
         if self.step == self.plan.steps:
             return True
         steps, seconds = self.saves.every_steps, self.saves.every_seconds
-        by_steps = steps is not None and self.step - self._saved_step >= steps
-        return by_steps or (seconds is not None and time.monotonic() - self._saved_at >= seconds)
+        if steps is not None and self.step - self._saved_step >= steps:
+            return True
+        if seconds is None:
+            return False
+        late = self.ranks.first and time.monotonic() - self._saved_at >= seconds  # one clock for all
+        return self.ranks.sum([late])[0] > 0
 
     def _save(self, saver: Saver, writer: "_Writer") -> None:
+        """The first rank writes all of it: the optimizer's state comes to it piece by piece from its owners."""
         began = time.perf_counter()
         self.skipped.sync()
         writer.sync()
+        with self.ranks.linked():
+            optimizer = self.optimizer.named_state()
+        self._saved_step, self._saved_at = self.step, time.monotonic()
+        if not self.ranks.first:
+            return
         tensors = {f"model/{name}": tensor for name, tensor in self.model.state_dict().items()}
-        tensors |= {f"optimizer/{name}": tensor for name, tensor in self.optimizer.named_state().items()}
+        tensors |= {f"optimizer/{name}": tensor for name, tensor in optimizer.items()}
         tensors["rng/cpu"] = torch.get_rng_state()
         if self.prepared.device.type == "cuda":
             tensors["rng/cuda"] = torch.cuda.get_rng_state()
@@ -226,9 +301,9 @@ class Loop:
             "loader": self.skipped.state,
             "tokens": self.tokens,
             "threads": torch.get_num_threads(),
+            "ranks": self.ranks.world,
         }
         saver.save(self.step, tensors, state, self.prepared.identity)
-        self._saved_step, self._saved_at = self.step, time.monotonic()
         self._saving = time.perf_counter() - began
 
 
@@ -237,25 +312,22 @@ _SPLITS = ("text", "image", "image_shuffled")
 
 
 class _Writer:
-    """A metrics line goes to the file and, where there is one, to TensorBoard."""
+    """A metrics line goes to the file and to TensorBoard where there is one; nowhere on ranks but the first."""
 
-    def __init__(self, metrics: MetricsLog, board: Board | None) -> None:
-        self._metrics, self._board = metrics, board
+    def __init__(self, metrics: MetricsLog | None, board: Board | None) -> None:
+        self._to = [one for one in (metrics, board) if one is not None]
 
     def write(self, line: dict[str, Any]) -> None:
-        self._metrics.write(line)
-        if self._board is not None:
-            self._board.write(line)
+        for one in self._to:
+            one.write(line)
 
     def sync(self) -> None:
-        self._metrics.sync()
-        if self._board is not None:
-            self._board.flush()
+        for one in self._to:
+            one.sync()
 
     def close(self) -> None:
-        self._metrics.close()
-        if self._board is not None:
-            self._board.close()
+        for one in self._to:
+            one.close()
 
 
 def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -24,6 +24,7 @@ from trivium.model.presets import configure
 from trivium.pipelines.train.config import Run, check_tokenizer, model_choice, tokenizer_file
 from trivium.pipelines.train.folder import TOKENIZER
 from trivium.pipelines.train.loading.assemble import Assembler
+from trivium.pipelines.train.ranks import ALONE, Ranks
 from trivium.pipelines.train.tower import Tower, open_tower
 
 
@@ -44,6 +45,7 @@ class Prepared:
     tower: Tower | None  # where its first weights come from; None: they are drawn
     tower_digest: str | None
     weights_digest: str | None  # of the files that the run begins from
+    ranks: Ranks = ALONE
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -68,7 +70,8 @@ class Prepared:
 
     def assembler(self) -> Assembler:
         pin = self.device.type == "cuda"
-        return Assembler(self.sets, self.rules, self.vocabulary, self.run.data, pin=pin)
+        here = self.ranks.local_world
+        return Assembler(self.sets, self.rules, self.vocabulary, self.run.data, pin=pin, ranks_here=here)
 
     def autocast(self) -> AbstractContextManager[Any]:
         """The context of forward passes."""
@@ -77,13 +80,15 @@ class Prepared:
         return nullcontext()
 
 
-def prepare(run: Run, *, name: str, cache: Path | None, progress: Callable[[int], None] | None = None) -> Prepared:
+def prepare(
+    run: Run, *, name: str, cache: Path | None, progress: Callable[[int], None] | None = None, ranks: Ranks = ALONE
+) -> Prepared:
     """Opens schedule and corpora, packs the run, and settles model, device and precision.
 
     `name` stands for RUN.yaml in messages; `cache` keeps the plan's counts and the numbers of the sets' indexes. Raises
     the errors of each part.
     """
-    device, precision = _device(run)
+    device, precision = _device(run, ranks)
     schedule = load_yaml(Path(run.schedule), Schedule)
     patience = Patience(seconds=run.data.read_seconds, attempts=run.data.read_attempts)
     sets = _open(run, schedule, patience, None if cache is None else cache / "indexes")
@@ -100,7 +105,7 @@ def prepare(run: Run, *, name: str, cache: Path | None, progress: Callable[[int]
     digest = None if tower is None else tower.digest()
     weights = None if run.weights is None else WeightsSource(Path(run.weights)).digest()
     return Prepared(
-        run, schedule, sets, plan, vocabulary, rules, model, device, precision, tokenizer, tower, digest, weights
+        run, schedule, sets, plan, vocabulary, rules, model, device, precision, tokenizer, tower, digest, weights, ranks
     )
 
 
@@ -126,17 +131,19 @@ def tokenised_by(sets: dict[str, ShardSet]) -> tuple[Vocabulary, PictureRules]:
 
 
 @contextmanager
-def deterministic(run: Run) -> Iterator[None]:
+def deterministic(run: Run, ranks: Ranks = ALONE) -> Iterator[None]:
     """Fixed threads and deterministic algorithms inside: the same numbers in every process on this machine.
 
+    The machine's ranks share its cores.
     `deterministic: false` in the run leaves the algorithms to torch.
     Odd: MKL picks code paths by the alignment of memory; torch aligns to 64 bytes, which is enough. Flushing denormals
     is a thread's own state, inherited by the threads that it starts: enter before torch has started its workers.
+    `use_deterministic_algorithms` would load the whole compiler, seconds of a start, to tell it too; none runs here.
     """
-    threads, algorithms = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    threads, algorithms = torch.get_num_threads(), torch.get_deterministic_debug_mode()
     fill = torch.utils.deterministic.fill_uninitialized_memory
-    torch.set_num_threads(run.threads or os.cpu_count() or 1)
-    torch.use_deterministic_algorithms(run.deterministic)
+    torch.set_num_threads(run.threads or max(1, (os.cpu_count() or 1) // ranks.local_world))
+    torch.set_deterministic_debug_mode("error" if run.deterministic else "default")
     torch.utils.deterministic.fill_uninitialized_memory = False  # NaN in each new tensor: thousands of fills a step
     torch.backends.cudnn.benchmark = False
     torch.set_flush_denormal(True)  # decays near e^-5 a token reach denormals, which halve a CPU's speed
@@ -144,7 +151,7 @@ def deterministic(run: Run) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-        torch.use_deterministic_algorithms(algorithms)
+        torch.set_deterministic_debug_mode(algorithms)
         torch.utils.deterministic.fill_uninitialized_memory = fill
         torch.set_flush_denormal(False)
 
@@ -183,10 +190,18 @@ def keep_tokenizer(prepared: Prepared, folder: Path) -> None:
         shutil.copyfile(prepared.tokenizer, folder / TOKENIZER)
 
 
-def _device(run: Run) -> tuple[torch.device, str]:
-    cuda = torch.cuda.is_available()
-    if run.device == "cuda" and not cuda:
+def _device(run: Run, ranks: Ranks) -> tuple[torch.device, str]:
+    """The rank's own GPU, which is made the current one, or the CPU; and the precision there."""
+    found = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if run.device == "cuda" and not found:
         raise UsageError("device is cuda and torch sees none; give device: cpu, or install a CUDA build of torch")
-    device = torch.device("cuda" if cuda and run.device != "cpu" else "cpu")
-    precision = run.precision if run.precision != "auto" else ("bf16" if device.type == "cuda" else "fp32")
-    return device, precision
+    if not found or run.device == "cpu":
+        return torch.device("cpu"), run.precision if run.precision != "auto" else "fp32"
+    if ranks.local_world > found:
+        raise UsageError(
+            f"{ranks.local_world} ranks on a machine with {counted(found, 'GPU')}; give torchrun --nproc-per-node "
+            f"{found}, or train on the CPU with --set device=cpu"
+        )
+    device = torch.device("cuda", ranks.local_rank)
+    torch.cuda.set_device(device)
+    return device, run.precision if run.precision != "auto" else "bf16"

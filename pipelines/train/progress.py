@@ -21,14 +21,14 @@ class _Left(ProgressColumn):
 
 
 class TrainProgress:
-    """`show` after each step; `note` prints a line that stays."""
+    """`show` after each step; `note` prints a line that stays. `quiet` says nothing: another rank does."""
 
-    def __init__(self, steps: int, tokens: int, *, done: int = 0, done_tokens: int = 0) -> None:
-        self._steps, self._tokens = steps, tokens
+    def __init__(self, steps: int, tokens: int, *, done: int = 0, done_tokens: int = 0, quiet: bool = False) -> None:
+        self._steps, self._tokens, self._quiet = steps, tokens, quiet
         self._seen = self._at_start = done_tokens
         self._began = self._said = time.monotonic()
         self._bar: Progress | None = None
-        if err.is_terminal:
+        if err.is_terminal and not quiet:
             self._bar = Progress(
                 TextColumn("[bold]{task.fields[stage]}"),
                 BarColumn(bar_width=24),
@@ -56,13 +56,14 @@ class TrainProgress:
         left = self._left()
         if self._bar is not None:
             self._bar.update(self._task, completed=line["step"], stage=stage, facts=facts, left=left)
-        elif time.monotonic() - self._said > PLAIN_SECONDS:
+        elif not self._quiet and time.monotonic() - self._said > PLAIN_SECONDS:
             self._said = time.monotonic()
             ends = "" if left is None else f", {clock(left)} left"
             note(f"stage {stage}, step {line['step']}/{self._steps}: {facts}{ends}")
 
     def note(self, message: str) -> None:
-        note(message)
+        if not self._quiet:
+            note(message)
 
     def _left(self) -> float | None:
         done = self._seen - self._at_start
@@ -82,5 +83,6 @@ def _facts(line: dict[str, Any]) -> str:
             parts.append(f"{kind} {line['loss'][kind]:.3f}")
     rate = sum(line["tokens"].values()) / max(1e-9, line["time"]["step"])
     waits = line["time"]["data"] / max(1e-9, line["time"]["step"])
+    used = f" · MFU {line['time']['mfu']:.1%}" if line["time"].get("mfu") else ""
     late = f" · waits for data {waits:.0%} of the step" if waits > WAITING else ""
-    return f"loss {', '.join(parts)} · {rate / 1000:.1f}K tok/s · lr {line['lr']:.2e}{late}"
+    return f"loss {', '.join(parts)} · {rate / 1000:.1f}K tok/s · lr {line['lr']:.2e}{used}{late}"

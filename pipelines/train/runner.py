@@ -1,6 +1,8 @@
 """`trivium train`: a run in its folder from start to report, however often it is started."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from trivium.data.tokenizers.layout import split_tokens
 from trivium.errors import ShardError
 from trivium.pipelines.train.bigram import Bigrams, Document, count
 from trivium.pipelines.train.changes import go_on
-from trivium.pipelines.train.checkpoint import CheckpointStore
+from trivium.pipelines.train.checkpoint import Checkpoint, CheckpointStore
 from trivium.pipelines.train.config import dump_resolved, load_run
 from trivium.pipelines.train.folder import (
     RunFolder,
@@ -25,35 +27,25 @@ from trivium.pipelines.train.folder import (
 )
 from trivium.pipelines.train.loop import Loop
 from trivium.pipelines.train.prepare import Prepared, begins_from, deterministic, keep_tokenizer, prepare
+from trivium.pipelines.train.ranks import joined
 from trivium.pipelines.train.report import write_report
 from trivium.pipelines.train.signals import StopRequest
 
 BIGRAM_TOKENS = 20_000_000  # the baseline reads at most so many training tokens
 
 
-def train(path: Path, out: Path, overrides: Sequence[str] = (), note: Callable[[str], None] = say) -> dict[str, Any]:
+def train(
+    path: Path, out: Path, overrides: Sequence[str] = (), note: Callable[[str], None] = say
+) -> dict[str, Any] | None:
     """Trains RUN.yaml in the folder `out`, going on from its newest checkpoint; returns the facts of report.json.
 
-    `facts["complete"]` is False when a signal stopped it. Raises the errors of `trivium.errors`.
+    `facts["complete"]` is False when a signal stopped it. Under torchrun this process is one of several ranks: the
+    first writes, speaks and returns the facts, the others return None. Raises the errors of `trivium.errors`.
     """
-    run = load_run(path, overrides)
-    with RunFolder(out) as folder, StopRequest() as stop, deterministic(run):
-        prepared = prepare(run, name=str(path), cache=folder.root / "plan")
-        store = CheckpointStore(folder.checkpoints, keep=run.checkpoint.keep)
-        store.clean()
-        found = store.newest(note)
-        if found is not None:
-            go_on(found, prepared, folder, note)
-        _write_start(folder, prepared, 0 if found is None else found.step, note)
-        loop = Loop(prepared, folder, note)
-        if found is not None:
-            loop.resume(found)
-            note(f"{folder.root}: going on from the checkpoint of step {found.step} of {prepared.plan.steps}")
-        else:
-            for line in begins_from(prepared, loop.model):
-                note(line)
-        if loop.step < prepared.plan.steps:
-            loop.run(stop)
+    with ExitStack() as stack:
+        folder, prepared, loop = _train(path, out, overrides, note, stack)
+        if not prepared.ranks.first:
+            return None
         facts = write_report(folder, run_facts(folder, prepared, loop), note)
     if facts["complete"]:
         note(f"{folder.root}: complete, {counted(facts['steps'], 'step')}")
@@ -62,6 +54,45 @@ def train(path: Path, out: Path, overrides: Sequence[str] = (), note: Callable[[
     else:
         note(f"{folder.root}: saved at step {facts['step']} of {facts['steps']}; the same command goes on from there")
     return facts
+
+
+def _train(
+    path: Path, out: Path, overrides: Sequence[str], note: Callable[[str], None], stack: ExitStack
+) -> tuple[RunFolder, Prepared, Loop]:
+    """The training itself, with its ranks; what the report needs stays open in `stack`."""
+    with joined() as ranks:
+        folder, stop = RunFolder(out), stack.enter_context(StopRequest(ranks))
+        say_here = note if ranks.first else _nothing
+        found: Checkpoint | None = None
+        with ranks.in_turn():
+            run = load_run(path, overrides)
+            if ranks.first:
+                stack.enter_context(folder)
+            stack.enter_context(deterministic(run, ranks))
+            prepared = prepare(run, name=str(path), cache=folder.root / "plan", ranks=ranks)
+            store = CheckpointStore(folder.checkpoints, keep=run.checkpoint.keep)
+            if ranks.first:
+                store.clean()
+                found = store.newest(note)
+                if found is not None:
+                    go_on(found, prepared, folder, note)
+                _write_start(folder, prepared, 0 if found is None else found.step, note)
+        found = ranks.lead(lambda: found)
+        prepared = replace(prepared, ranks=ranks.on(prepared.device))
+        loop = Loop(prepared, folder, say_here)
+        if found is not None:
+            ranks.gather(lambda: loop.resume(found))
+            say_here(f"{folder.root}: going on from the checkpoint of step {found.step} of {prepared.plan.steps}")
+        else:
+            for line in begins_from(prepared, loop.model):
+                say_here(line)
+        if loop.step < prepared.plan.steps:
+            loop.run(stop)
+    return folder, prepared, loop
+
+
+def _nothing(_: str) -> None:
+    pass
 
 
 def _write_start(folder: RunFolder, prepared: Prepared, step: int, note: Callable[[str], None]) -> None:

@@ -1,4 +1,4 @@
-"""Text after a prompt and code after a picture, decoded from the caches of a trained checkpoint.
+"""Text after a prompt and code after a picture, decoded from the caches of a checkpoint or of imported weights.
 
 Odd: only ordinary tokens and the end of the document can come out; media tokens and other specials have no place in
 what a model writes, so their logits are never candidates.
@@ -25,6 +25,8 @@ from trivium.data.tokenizers import Tokenizer
 from trivium.data.tokenizers.layout import image_block
 from trivium.errors import CheckpointError, InputError, UsageError
 from trivium.model.batch import Sample, collate
+from trivium.model.interop import WeightsSource, load_weights
+from trivium.model.interop.sources import ABOUT
 from trivium.model.joint import JointConfig, JointModel
 from trivium.model.sampling import Generation, Sampling
 from trivium.pipelines.train.checkpoint import Checkpoint, CheckpointStore, verify
@@ -111,7 +113,7 @@ class Writer:
     model: JointModel
     tokenizer: Tokenizer
     rules: PictureRules
-    step: int
+    step: int | None  # None: the weights were imported
     context: int | None = None  # tokens of the longest rows that the model was trained with
     decoders: Decoders = field(init=False)
 
@@ -121,6 +123,11 @@ class Writer:
     def close(self) -> None:
         """Ends the decoding process, if one was started."""
         self.decoders.close()
+
+    @property
+    def origin(self) -> str:
+        """For people."""
+        return "imported weights" if self.step is None else f"step {self.step}"
 
     def settle_threads(self) -> None:
         """One thread for a model whose token is too little work to share; the process is ours."""
@@ -219,24 +226,20 @@ class Writer:
 
 
 def load_writer(path: Path, *, tokenizer: Path | None = None, device: str = "cpu") -> Writer:
-    """From a run folder (its newest whole checkpoint) or one checkpoint folder.
+    """From a run folder (its newest whole checkpoint), one checkpoint, or a folder of `trivium model import`.
 
-    Raises InputError when there is neither, CheckpointError when it is damaged, UsageError for an absent device.
+    Raises InputError when it is none of these, CheckpointError when it is damaged, UsageError for an absent device.
     """
     if device == "cuda" and not torch.cuda.is_available():
         raise UsageError("this machine has no CUDA device; leave --device out")
+    if (path / ABOUT).is_file():
+        return _imported(path, tokenizer, device)
     found, root = _find(path)
     config = from_mapping(found.manifest.identity["model"], JointConfig, name=str(found.folder))
-    file = tokenizer or root / TOKENIZER
-    if not file.exists():
-        others = sorted(root.glob("*.tiktoken")) + sorted(root.glob("*.model"))
-        if not others:
-            raise InputError(f"{root}: holds no {TOKENIZER}; give the tokenizer with --tokenizer PATH")
-        file = others[0]
-    engine = Tokenizer.load(file)
+    engine = Tokenizer.load(_tokenizer(root, tokenizer))
     if engine.digest != found.manifest.identity["tokenizer"]:
         raise InputError(
-            f"{file} is tokenizer {engine.digest[:12]}…, and the checkpoint was trained with "
+            f"{_tokenizer(root, tokenizer)} is tokenizer {engine.digest[:12]}…, and the checkpoint was trained with "
             f"{found.manifest.identity['tokenizer'][:12]}…; give that one with --tokenizer PATH"
         )
     model = config.build(seed=0)
@@ -250,6 +253,37 @@ def load_writer(path: Path, *, tokenizer: Path | None = None, device: str = "cpu
     return Writer(model.to(device).eval(), engine, rules, found.step, context)
 
 
+def _imported(path: Path, tokenizer: Path | None, device: str) -> Writer:
+    """Published weights as we keep them; what a run would tell (steps, longest context) is not known of them.
+
+    Pictures are resized by the rules that `trivium shards tokenize` has when none are given.
+    """
+    source = WeightsSource(path)
+    file = _tokenizer(path, tokenizer)
+    engine, config = Tokenizer.load(file), source.config
+    if engine.vocab_size != config.backbone.vocab or engine.media_pad != config.media_pad:
+        raise InputError(
+            f"{file} has {engine.vocab_size:,} ids and pictures at id {engine.media_pad:,}, the model of {path} "
+            f"{config.backbone.vocab:,} and {config.media_pad:,}; give the tokenizer that it was trained with by "
+            "--tokenizer PATH"
+        )
+    model = config.build(seed=0)
+    load_weights(model, path)
+    return Writer(model.to(device).eval(), engine, PictureRules(), None)
+
+
+def _tokenizer(root: Path, given: Path | None) -> Path:
+    """The one given, or the one that lies in the folder. Raises InputError."""
+    file = given or root / TOKENIZER
+    if file.exists():
+        return file
+    others = sorted(root.glob("*.tiktoken")) + sorted(root.glob("*.model"))
+    if given is not None or not others:
+        what = f"{file} does not exist" if given is not None else f"{root}: holds no {TOKENIZER}"
+        raise InputError(f"{what}; give the tokenizer with --tokenizer PATH")
+    return others[0]
+
+
 def _find(path: Path) -> tuple[Checkpoint, Path]:
     """The checkpoint and the run folder."""
     if (path / "manifest.json").is_file():
@@ -259,8 +293,14 @@ def _find(path: Path) -> tuple[Checkpoint, Path]:
         return found, path.parent.parent
     newest = _newest(CheckpointStore(path / "checkpoints", keep=1))
     if newest is None:
+        if any(path.glob("*.safetensors")) or path.suffix == ".safetensors":
+            raise InputError(
+                f"{path}: published weights, which are read once: `trivium model import {path} NEW_FOLDER`; then give "
+                "that folder"
+            )
         raise InputError(
-            f"{path}: neither a run folder with checkpoints nor a checkpoint; give `trivium train`'s --out"
+            f"{path}: neither a run folder with checkpoints, nor a checkpoint, nor a folder of `trivium model "
+            "import`; give `trivium train`'s --out"
         )
     return newest, path
 

@@ -2,6 +2,9 @@
 
 Lost by the first: the step under way, which the next start trains again. By the second: all since the last checkpoint.
 An evaluation under way is finished first, since its line belongs to the step that is saved.
+
+Among several ranks one that is asked is enough: all leave the same step. There further signals are not obeyed: torchrun
+and a batch system may both send the same one, and torchrun kills what has not ended 30 seconds later.
 """
 
 import os
@@ -9,14 +12,20 @@ import signal
 import sys
 from types import FrameType
 
+from trivium.pipelines.train.ranks import ALONE, Ranks
+
 WATCHED = (signal.SIGTERM, signal.SIGINT)
 
 
 class StopRequest:
-    """Inside `with`, `requested` turns true at the first signal; the second ends the process with 128 + its number."""
+    """Inside `with`, `requested` turns true at the first signal; the second ends the process with 128 + its number.
 
-    def __init__(self) -> None:
+    Of several ranks (`ranks`) only the first says so, and the second signal does nothing.
+    """
+
+    def __init__(self, ranks: Ranks = ALONE) -> None:
         self.signal: signal.Signals | None = None
+        self._alone, self._says = ranks.world == 1, ranks.first
         self._before: dict[signal.Signals, object] = {}
 
     @property
@@ -34,11 +43,16 @@ class StopRequest:
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.signal is not None:
-            os._exit(128 + number)
+            if self._alone:
+                os._exit(128 + number)
+            return
         self.signal = signal.Signals(number)
+        if not self._says:
+            return
+        again = "once more stops at once" if self._alone else "all ranks do"
         # os.write: safe at any place where the signal may have come, inside another print too
         os.write(
             sys.__stderr__.fileno() if sys.__stderr__ else 2,
             f"\n{self.signal.name}: leaving the step under way (it is trained again when the run goes on) and saving; "
-            "once more stops at once\n".encode(),
+            f"{again}\n".encode(),
         )

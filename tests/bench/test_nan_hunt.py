@@ -49,3 +49,30 @@ def test_every_operator_with_kernels_can_be_switched_off(hunt):
             asked.add(piece.partition('"')[0])
     assert asked - {"kda_draft", "short_conv_draft"} == set(hunt.OPERATORS)  # those two are of decoding
     assert use_triton("kda", torch.zeros(1)) is False
+
+
+class Cut(torch.autograd.Function):
+    """Passes rows on; the gradient of the last one comes back as nan."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return torch.cat([gradient[:-1], gradient[-1:] * math.nan])
+
+
+class Cutting(nn.Linear):
+    def forward(self, x):
+        return super().forward(Cut.apply(x))
+
+
+def test_the_module_that_broke_a_gradient_is_named_with_its_rows(hunt):
+    model = nn.Sequential(nn.Linear(2, 2), Cutting(2, 2), nn.Linear(2, 2))
+    with hunt.traced(model) as found:
+        model(torch.ones(4, 2)).sum().backward()
+    guilty = [name for name, trace in found.items() if trace.guilty]
+    assert guilty == ["1"]  # module 0's input needs no gradient, module 2 is behind the fault
+    assert hunt.broken_rows(found["1"].made) == [3]
+    assert "rows 3 to 3" in hunt.describe("1", found["1"])

@@ -284,6 +284,11 @@ def test_any_text_gives_a_job_or_a_config_error(text: str) -> None:
         (["optimizer.betas.1=0.5"], lambda job: job.optimizer.betas == (0.9, 0.5)),
         (["backup.lr=2"], lambda job: job.backup == Optimizer(lr=2.0)),
         (["stages.0.window=9"], lambda job: job.stages == [Shuffle(window=9)]),
+        (["stages.shuffle.window=9"], lambda job: job.stages == [Shuffle(window=9)]),
+        (
+            ["stages=[{kind: shuffle}, {kind: shuffle}]", "stages.shuffle-2.window=9"],
+            lambda job: [stage.window for stage in job.stages] == [Shuffle().window, 9],
+        ),
         (["stages=[]"], lambda job: job.stages == []),
         (["name=a=b"], lambda job: job.name == "a=b"),
         (["name='3'"], lambda job: job.name == "3"),
@@ -305,7 +310,10 @@ def test_set_changes_one_place(overrides: list[str], check: Any) -> None:
         (".steps=3", "--set '.steps=3': expected key=value"),
         ("steps=[", "--set steps:1: not valid YAML: "),
         ("steps.x=3", "--set steps.x: steps holds 5, not a mapping"),
-        ("stages.7.window=3", "--set stages.7.window: '7' is not a place in a list of 1; count from 0"),
+        (
+            "stages.7.window=3",
+            "--set stages.7.window: '7' is not a place in a list of 1, nor a name there (shuffle); count",
+        ),
         ("stages.x=3", "--set stages.x: 'x' is not a place in a list of 1"),
         ("stages.-1=3", "--set stages.-1: '-1' is not a place in a list of 1"),
         ("steps=many", "--set steps=many: steps: expected `int`, got `str`, found 'many'"),

@@ -74,7 +74,8 @@ def xml_cases(web: str) -> dict[str, tuple[bytes, str]]:
         "external_file": (svg(text, before='<!DOCTYPE svg [<!ENTITY x SYSTEM "file:///etc/passwd">]>'), "doctype"),
         "external_web": (svg(text, before=f'<!DOCTYPE svg [<!ENTITY x SYSTEM "{web}/xxe">]>'), "doctype"),
         "parameter_entity": (svg(text, before=f'<!DOCTYPE svg [<!ENTITY % x SYSTEM "{web}/pe"> %x;]>'), "doctype"),
-        "external_dtd": (svg(CIRCLE, before=f'<!DOCTYPE svg SYSTEM "{web}/svg.dtd">'), "doctype"),
+        "external_dtd": (svg(CIRCLE, before=f'<!DOCTYPE svg SYSTEM "{web}/svg.dtd" [ ]>'), "doctype"),
+        "entity_of_external_dtd": (svg(text, before=f'<!DOCTYPE svg SYSTEM "{web}/svg.dtd">'), "bad_xml"),
         "style_sheet_pi": (
             svg(CIRCLE, before=f'<?xml-stylesheet href="{web}/style.css" type="text/css"?>'),
             "external_reference",

@@ -41,7 +41,6 @@ def test_shares_of_a_row_equal_the_row(make, borders, tmp_path, ranks):
     row |= {"cu_seqlens": borders(LAYOUTS[ranks]), "sizes": (H, K, V)}
     torch.save(row, tmp_path / "row.pt")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["trivium.kernels.kda.context", "trivium.kernels.short_conv.context"])
     script = str(Path(__file__).with_name("context_rank.py"))
     processes = [
         context.Process(target=runpy.run_path, args=(script, {"ARGUMENTS": (rank, ranks, str(tmp_path))}), daemon=True)

@@ -27,6 +27,12 @@ def test_the_variable_wins_over_everything(monkeypatch, caplog):
     assert "TRIVIUM_KERNELS=reference" in caplog.text
 
 
+def test_a_misspelt_variable_is_refused(monkeypatch):
+    monkeypatch.setenv("TRIVIUM_KERNELS", "torch")
+    with pytest.raises(ValueError, match="must be reference or portable, or unset; found 'torch'"):
+        use_triton("kda", torch.zeros(1))
+
+
 class OnAGPU:
     """What dispatch asks of a tensor, for one that this machine can't hold."""
 

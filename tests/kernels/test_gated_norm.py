@@ -31,3 +31,11 @@ def test_zero_rows_stay_finite(make):
     y = rms_norm(x, weight)
     assert torch.equal(y, torch.zeros(2, 4))
     assert torch.autograd.grad(y.sum(), x)[0].isfinite().all()
+
+
+def test_a_gate_or_weight_of_another_shape_is_refused(make):
+    x, weight = make(3, 2, 8), make(8)
+    with pytest.raises(ValueError, match="gate must have x's shape"):
+        gated_norm(x, x[..., :1], weight)
+    with pytest.raises(ValueError, match=r"weight must be \[W\] = \[8\]; found \[1\]"):
+        rms_norm(x, weight[:1])

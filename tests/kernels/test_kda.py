@@ -141,6 +141,39 @@ def test_wrong_layouts_and_bounds_are_refused(make, borders):
         kda(*x, borders([8]), lower_bound=-6.0)
     with pytest.raises(ValueError, match="built for 9 tokens and the row has 8"):
         kda(*x, borders([8]), plan=ChunkPlan.build(borders([9]), 9))
+    with pytest.raises(ValueError, match="built for another cu_seqlens"):
+        kda(*x, borders([3, 5]), plan=ChunkPlan.build(borders([5, 3]), 8))
+
+
+@pytest.mark.parametrize("longer", range(5))
+def test_an_operand_of_another_row_is_refused(make, borders, longer):
+    x = list(operands(make, 8, 1)[:7])
+    x[longer] = torch.cat([x[longer]] * 2)
+    with pytest.raises(ValueError, match="must be"):
+        kda(*x, borders([len(x[0])]))
+
+
+def test_wrong_operands_are_named(make, borders):
+    x = list(operands(make, 8, 1)[:7])
+    H, K = x[6].shape
+    V = x[2].shape[-1]
+    with pytest.raises(ValueError, match=r"initial_state must be \[D, H, K, V\]"):
+        kda(*x, borders([3, 5]), initial_state=torch.zeros(1, H, K, V))
+    with pytest.raises(ValueError, match="without a batch dimension"):
+        kda(*(part.unsqueeze(0) for part in x[:5]), *x[5:], borders([8]))
+    with pytest.raises(ValueError, match="share one dtype"):
+        kda(x[0], x[1].bfloat16(), *x[2:], borders([8]))
+    with pytest.raises(ValueError, match="A_log_H must have a floating-point dtype"):
+        kda(*x[:5], x[5].long(), x[6], borders([8]))
+    with pytest.raises(ValueError, match="beta_TH lies on meta"):
+        kda(*x[:4], x[4].to("meta"), *x[5:], borders([8]))
+
+
+def test_operands_may_come_by_name(make, borders):
+    x = operands(make, 8, 1)[:7]
+    names = ("q_THK", "k_THK", "v_THV", "gate_THK", "beta_TH", "A_log_H", "dt_bias_HK")
+    named = kda(**dict(zip(names, x, strict=True)), cu_seqlens=borders([8]))
+    assert torch.equal(named, kda(*x, borders([8])))
 
 
 @given(lengths=st.lists(st.integers(0, 300), max_size=12))

@@ -109,7 +109,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
 
 
-@pytest.mark.parametrize("tokens", [16384, pytest.param(32768, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("tokens", [8192, pytest.param(32768, marks=pytest.mark.soak)])
 def test_memory_of_a_long_row_is_linear(tokens):
     command = [sys.executable, "-c", MEMORY, str(tokens)]
     child = subprocess.run(command, capture_output=True, text=True, check=True, timeout=200)

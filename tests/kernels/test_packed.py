@@ -22,8 +22,14 @@ def test_borders_must_cover_the_row(wrong):
 
 
 def test_borders_must_not_decrease():
-    with pytest.raises(ValueError, match="must not decrease"):
+    with pytest.raises(ValueError, match="document 1 runs from 5 to 3"):
         offsets([0, 5, 3, 7], 7)
+
+
+@pytest.mark.parametrize("wrong", [torch.tensor([0.0, 6.5, 7.0]), torch.tensor([[0, 7]])])
+def test_borders_are_a_line_of_integers(wrong):
+    with pytest.raises(ValueError, match="must be integers"):
+        offsets(wrong, 7)
 
 
 def test_accumulation_is_fp32_unless_an_operand_is_fp64():

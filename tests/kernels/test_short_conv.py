@@ -8,7 +8,7 @@ pytest.importorskip("hypothesis", reason="laws are tested with hypothesis")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trivium.kernels.short_conv import short_conv, short_conv_reference, short_conv_step
+from trivium.kernels.short_conv import TapPlan, short_conv, short_conv_reference, short_conv_step
 
 C = 5
 
@@ -74,3 +74,15 @@ def test_token_by_token_with_tails_equals_one_pass_bit_for_bit(make, borders):
         parts.append(y)
     assert torch.equal(torch.cat(parts), whole)
     assert torch.equal(tail, final)
+
+
+def test_wrong_operands_are_named(make, borders):
+    x, w, cu = make(9, 5), make(5, 4), borders([4, 5])
+    with pytest.raises(ValueError, match=r"weight_C4 must be \[C, 4\] = \[5, 4\]; found \[5, 1, 4\]"):
+        short_conv(x, w.unsqueeze(1), cu)
+    with pytest.raises(ValueError, match=r"initial_tail must be \[D, 3, C\]"):
+        short_conv(x, w, cu, initial_tail=make(2, 5, 3))
+    with pytest.raises(ValueError, match="documents packed into one row"):
+        short_conv(x.unsqueeze(0), w, cu)
+    with pytest.raises(ValueError, match="built for another cu_seqlens"):
+        short_conv(x, w, cu, plan=TapPlan.build(borders([9]), 9))

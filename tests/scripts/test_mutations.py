@@ -69,7 +69,9 @@ TEST = '"tests/structure/test_errors.py::test_the_drawing_is_the_tree"'
 
 
 def test_a_defect_that_matters_is_red_and_one_that_does_not_is_found_out(tmp_path: Path) -> None:
-    matters = f"- {{name: a, file: trivium/errors.py, find: 'exit_code = 1', replace: 'exit_code = 3', test: {TEST}}}\n"
+    matters = (
+        f"- {{name: a, file: trivium/errors.py, find: 'exit_code = 130', replace: 'exit_code = 131', test: {TEST}}}\n"
+    )
     vain = f"- {{name: b, file: trivium/errors.py, find: 'Base of all;', replace: 'The base of all;', test: {TEST}}}\n"
     away = f"- {{name: c, file: trivium/errors.py, find: 'no such text', replace: 'x', test: {TEST}}}\n"
     done = script(tmp_path, matters + vain + away, "--json", str(tmp_path / "results.json"))

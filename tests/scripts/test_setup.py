@@ -143,9 +143,15 @@ def key(checkout: Path) -> str:
     return hashlib.sha256(told.encode()).hexdigest()
 
 
-def test_an_interrupted_installation_is_mended_and_a_pip_failure_is_shown(machine: Machine) -> None:
-    """A package without RECORD, left by a killed pip, is removed; no network then is an error that is seen."""
+def test_an_interrupted_installation_is_mended_and_a_pip_failure_is_shown(machine: Machine, tmp_path: Path) -> None:
+    """A package without RECORD, left by a killed pip, is removed; no network then is an error that is seen.
+
+    Engines are installed beside: one that apt does not know stops neither the others nor the set-up.
+    """
     machine.program("bwrap", "true")
+    machine.program("id", "echo 0")
+    log = tmp_path / "log"
+    machine.program("apt-get", f'echo "$*" >> {log}; case "$*" in *povray*) exit 100;; esac')
     (machine.path / "python3.11").symlink_to(sys.executable)
     # pip by a link: unpacking one takes most of the test's time.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(machine.checkout / ".venv")], check=True)
@@ -163,6 +169,10 @@ def test_an_interrupted_installation_is_mended_and_a_pip_failure_is_shown(machin
     done = machine.setup(**environment)
     assert done.returncode == 1
     assert "pip could not install: torch==" in done.stderr
+    assert "installing what draws pictures: " in done.stdout
+    asked = [line.rpartition(" --no-install-recommends ")[2].split() for line in log.read_text().splitlines()[1:]]
+    assert {"povray", "povray-includes", "openscad"} <= set(asked[0])
+    assert asked[1:] == [[package] for package in asked[0]]
     assert "ERROR: " in done.stderr
     assert "no network?" in done.stderr
     assert not (site / "half-1.0.dist-info").exists()

@@ -11,7 +11,7 @@ def drawn() -> dict[str, tuple[str | None, int]]:
     found: dict[str, tuple[str | None, int]] = {}
     above: list[tuple[int, str]] = []
     for line in (errors.__doc__ or "").splitlines():
-        match = re.match(r"^([\s│├└─]*)(\w+Error)\s+(\d)\s+\S", line)
+        match = re.match(r"^([\s│├└─]*)(\w+Error)\s+(\d+)\s+\S", line)
         if match:
             depth, name = len(match[1]), match[2]
             above = [(d, n) for d, n in above if d < depth]

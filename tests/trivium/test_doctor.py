@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from trivium import needs
-from trivium.examine import _PURPOSES, Report, sandbox
+from trivium.examine import _PURPOSES, Report, drawing, sandbox
 from trivium.needs import cure, extra_of, install, package_of, requirements
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +36,8 @@ def test_what_make_setup_installed_is_found_whole() -> None:
         "packages: core",
         "extra: build",
         "extra: train",
+        "extra: cad",
+        "extra: web",
         "extra: dev",
         "torch",
         "triton",
@@ -46,6 +48,10 @@ def test_what_make_setup_installed_is_found_whole() -> None:
         assert (check.cure == "") == (check.state == "ok"), check
         assert all((package.cure == "") == bool(package.version) for package in check.packages), check
     assert not next(check for check in report.checks if check.name == "extra: cad").required
+    assert len({layer.name for layer in report.isolation}) == 7
+    assert all(layer.found and (layer.cure == "") == layer.holds for layer in report.isolation), report.isolation
+    if states["sandbox"] == "ok":  # what bubblewrap can do here the guard has
+        assert {"no network", "namespaces (bubblewrap)"} <= {layer.name for layer in report.isolation if layer.holds}
     assert report.machine.cores >= 1
     assert report.machine.memory_gb > 0.5
 
@@ -71,7 +77,7 @@ def test_torch_absent_or_broken_fails_and_names_the_cure(before: str, state: str
 def test_no_bubblewrap_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     found = sandbox()
-    assert (found.state, found.cure) == ("missing", "sudo apt-get install -y bubblewrap")
+    assert (found.state, found.cure) == ("missing", needs.apt("bubblewrap"))
 
 
 def test_a_bubblewrap_that_may_not_make_namespaces_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +95,7 @@ def test_the_table_for_people_holds_the_commands_unbroken(tmp_path: Path) -> Non
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "sandbox: sudo apt-get install -y bubblewrap\n" in done.stdout
+    assert f"sandbox: {needs.apt('bubblewrap')}\n" in done.stdout
     assert "something required is missing or broken" in done.stdout
 
 
@@ -139,12 +145,12 @@ def as_if(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None
     ("place", "extra", "command"),
     [
         ({"checkout": True, "own": True, "here": True}, "build", "make setup"),
-        ({"checkout": True, "own": True, "here": True}, "cad", ".venv/bin/pip install -c constraints.txt -e '.[cad]'"),
+        ({"checkout": True, "own": True, "here": True}, "ray", ".venv/bin/pip install -c constraints.txt -e '.[ray]'"),
         ({"checkout": True, "own": True, "here": False}, "core", "make -C '{root}' setup"),
         (
             {"checkout": True, "own": True, "here": False},
-            "cad",
-            "/opt/python -m pip install -c '{root}/constraints.txt' -e '{root}[cad]'",
+            "ray",
+            "/opt/python -m pip install -c '{root}/constraints.txt' -e '{root}[ray]'",
         ),
         (
             {"checkout": True, "own": False, "here": True},
@@ -187,6 +193,17 @@ def test_an_extra_that_lacks_one_package_names_that_one() -> None:
     lacking = {package.name: package.cure for package in remote.packages if not package.version}
     assert lacking["s3fs"] == install("s3fs")
     assert "fsspec" not in lacking
+
+
+def test_what_draws_is_looked_for_by_name_and_the_set_up_brings_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    povray = next(one for one in needs.DRAWS if one.name == "povray")
+    found = drawing(povray)
+    assert (found.state, found.cure) == ("missing", needs.apt("povray", "povray-includes"))
+    library = drawing(povray._replace(sign="libc.so.6"))
+    assert (library.state, library.found, library.cure) == ("ok", "here", "")  # no dpkg on that path: version unknown
+    words = set((ROOT / "scripts/setup.sh").read_text(encoding="utf-8").split())
+    assert {package for one in needs.DRAWS for package in one.packages} <= words
 
 
 def test_every_extra_says_what_it_is_for() -> None:

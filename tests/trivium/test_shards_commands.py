@@ -5,10 +5,12 @@ import json
 
 import PIL.Image
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from trivium.cli import app
 from trivium.commands.shards_pictures import half_blocks
+from trivium.commands.shards_view import counts, sets_table
 from trivium.data.patches import PictureRules, VideoRules
 from trivium.data.records import Document, Image, Meta, Text, finish, source_id
 from trivium.data.shards import Manifest, ShardSet, write_set
@@ -73,6 +75,27 @@ def test_ls_and_stat_count_the_same(folder):
     assert len(facts("shards", "ls", folder, "--records", "--limit", 4)) == 4
     assert "words" in run("shards", "ls", folder)
     assert "licence" in run("shards", "stat", folder)
+
+
+def test_tables_break_names_between_words_and_say_what_nobody_counted():
+    sums = {
+        "corpus": "long-context",
+        "records": 1234567,
+        "tokens": 0,
+        "patches": 0,
+        "shards": 1,
+        "bytes": 9,
+        "rejects": 0,
+    }
+    more = {"limit": None, "tokenizer": None}
+    sets = [{"path": f"/data/corpora/{name}", **sums, **more} for name in ("written-sources/web-docs", "two/svg-icons")]
+    console = Console(width=80, file=io.StringIO())
+    console.print(sets_table(sets))
+    lines = [line.split() for line in console.file.getvalue().splitlines()]
+    assert lines[0] == ["sets", "below", "/data/corpora"]
+    assert lines[3] == ["written-", "long-context", "1,234,567", "–", "–", "1", "9", "bytes", "0"]
+    assert [line[0] for line in lines[4:]] == ["sources/web-", "docs", "two/svg-", "icons"]
+    assert counts("a tokenizer", (0, 0)) == [0, 0]
 
 
 def test_show_a_record_and_save_its_members(folder, tmp_path):

@@ -142,3 +142,34 @@ def test_grids_that_can_not_be_are_refused(tower, grid):
 def test_grids_and_patches_must_agree(tower):
     with pytest.raises(InputError, match="5 patches and grids that hold 4"):
         tower(torch.zeros(5, PIXELS).double(), torch.tensor([(1, 2, 2)]))
+
+
+def test_attention_never_takes_the_backend_whose_gradients_break(tower, monkeypatch):
+    asked, plain = [], F.scaled_dot_product_attention
+    monkeypatch.setattr(
+        F, "scaled_dot_product_attention",
+        lambda *given: (asked.append(torch.backends.cuda.cudnn_sdp_enabled()), plain(*given))[1],
+    )  # fmt: skip
+    tower(patches([(1, 8, 8)]), torch.tensor([(1, 8, 8)]))
+    assert asked == [False] * CONFIG.layers
+    assert torch.backends.cuda.cudnn_sdp_enabled()  # as it was
+
+
+@pytest.mark.gpu
+def test_a_picture_of_64_patches_with_logits_far_below_zero_has_finite_gradients():
+    width, patches_a_side = 128, 8
+    config = MoonViT.Config(width=width, layers=1, heads=2, head_dim=64, hidden=64, table=8)
+    block = config.build().blocks[0].cuda()
+    init_weights(block, std=0.02)
+    with torch.no_grad():  # every q has a 30 in one channel and every k a -30: all logits near -112
+        block.wqkv.weight[:128].zero_()[::64, 0] = 30.0
+        block.wqkv.weight[128:256].zero_()[::64, 0] = -30.0
+    x = torch.randn(patches_a_side**2, width, device="cuda") * 0.01
+    x[:, 0] = 1.0
+    x = (x / x.square().mean(-1, keepdim=True).sqrt()).requires_grad_()
+    still = (torch.ones(64, 32, device="cuda"), torch.zeros(64, 32, device="cuda"))  # no turn: all keys lie alike
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        y = block(x, still, ((0, 1, 64),))
+    y.float().sum().backward()
+    assert bool(x.grad.isfinite().all())
+    assert bool(block.wqkv.weight.grad.isfinite().all())

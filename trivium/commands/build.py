@@ -1,7 +1,6 @@
 """`trivium build`: one corpus recipe to shards, on any Beam runner."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,14 +8,17 @@ import typer
 from rich.box import SIMPLE
 from rich.table import Table
 
-from trivium.console import counted, emit_json, err, note, out
+from trivium.commands.build_progress import shown
+from trivium.console import counted, emit_json, note, out, size
+from trivium.errors import StoppedError
 
 SHOWN = 3  # reasons of a stage; the report has all
 
 if TYPE_CHECKING:
+    from trivium.pipelines.beam import BeamOptions
     from trivium.pipelines.corpora.driver import Built
+    from trivium.pipelines.corpora.extent import Extent
     from trivium.pipelines.corpora.recipe import Recipe
-    from trivium.pipelines.corpora.work import Progress
 
 
 def build(
@@ -45,6 +47,9 @@ def build(
         bool, typer.Option("--dry-run", help="Say what would be done, with estimates by a sample; write nothing.")
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew where an earlier run stopped.")] = False,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe-no-isolation", help="Run strangers' code without namespaces, at your own risk.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show Beam's own log.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print facts as JSON.")] = False,
 ) -> None:
@@ -55,30 +60,26 @@ def build(
     its last finished job when the same command is given again.
     """
     from trivium.pipelines.beam import parse_options
-    from trivium.pipelines.corpora.driver import run
     from trivium.pipelines.corpora.extent import Extent
     from trivium.pipelines.corpora.recipe import load_recipe
 
     config = load_recipe(recipe, tuple(overrides or ()))
     options = parse_options(beam or [], verbose=verbose)
-    extent = Extent(limit=limit, until=until, fresh=fresh, shuffle_seed=shuffle, command=shown_command())
+    extent = Extent(limit=limit, until=until, fresh=fresh, shuffle_seed=shuffle, command=shown_command(), unsafe=unsafe)
     if dry_run:
-        from trivium.commands.build_dry import print_survey
-        from trivium.pipelines.beam import quiet
-        from trivium.pipelines.corpora.dry import survey
+        from trivium.commands.build_dry import try_dry
 
-        with quiet(verbose):
-            facts = survey(config, recipe.parent, folder, extent, options.workers)
-        emit_json(facts) if as_json else print_survey(facts, folder)
+        try_dry(config, recipe.parent, folder, extent, options.workers, verbose, as_json)
         return
+    extent.check(config, folder)
     _say_replaced(folder, config)
-    with _shown(not as_json and not verbose) as progress:
-        built = run(config, recipe.parent, folder, options, progress=progress, extent=extent, tell=note)
+    built = _run(config, recipe.parent, folder, options, extent, show=not as_json and not verbose)
     if as_json:
         emit_json(_facts(built, folder))
     else:
         print_report(built.facts)
         note(_left(built, folder))
+        _say_tombstones(folder)
 
 
 def shown_command() -> str:
@@ -91,6 +92,32 @@ def shown_command() -> str:
     return re.sub(r"(?i)(--\S*(?:key|secret|token|password)\S*?[= ])\S+", r"\1…", words)
 
 
+def _run(
+    config: "Recipe", here: Path, folder: Path, options: "BeamOptions", extent: "Extent", *, show: bool
+) -> "Built":
+    """The build, its progress shown. Raises StoppedError on Ctrl-C, which says what the same command will do."""
+    from trivium.pipelines.corpora.driver import run
+
+    try:
+        with shown(show) as progress:
+            return run(config, here, folder, options, progress=progress, extent=extent, tell=note)
+    except KeyboardInterrupt:
+        raise StoppedError(_where_again(folder)) from None
+
+
+def _where_again(folder: Path) -> str:
+    """What the same command will do after Ctrl-C."""
+    from trivium.pipelines.corpora.unfinished import done_jobs
+
+    jobs, last = done_jobs(folder)
+    if not jobs:
+        return "interrupted in the first job; the same command begins anew, and nothing half-written is left"
+    return (
+        f"interrupted; {counted(jobs, 'job')} done in {folder}/.build: the same command goes on behind {last!r} "
+        "(--fresh begins anew)"
+    )
+
+
 def _left(built: "Built", folder: Path) -> str:
     """What lies where, in one line."""
     total = built.facts["totals"]
@@ -101,10 +128,27 @@ def _left(built: "Built", folder: Path) -> str:
         )
     part = f"a part of the corpus ({built.facts['limit']:,} items of each source): " if built.facts["limit"] else ""
     return (
-        f"{part}{counted(total['records'], 'record')}, {total['shard_bytes'] / 1e6:,.1f} MB, "
+        f"{part}{counted(total['records'], 'record')}, {size(total['shard_bytes'])}, "
         f"{counted(total['shards'], 'shard')} in {folder}; {counted(total['rejects'], 'reject')} with reasons in "
-        f"{folder}/rejects; report: {built.page}"
+        f"{folder}/rejects{_failed(built.facts)}; report: {built.page}"
     )
+
+
+def _say_tombstones(folder: Path) -> None:
+    """A line for each earlier set that lost records to this one, and how to be rid of them."""
+    from trivium.data.dedup.kept import read_tombstones
+
+    for earlier, lost in sorted(Counter(one.set for one in read_tombstones(folder)).items()):
+        note(
+            f"{counted(lost, 'record')} of {earlier} gave way to this set's: `trivium shards tombstones {folder}` lists"
+            f" them, `trivium shards drop {earlier} --tombstones {folder} --out LEFT` makes that set without them"
+        )
+
+
+def _failed(facts: dict[str, Any]) -> str:
+    """How many of the rejects are errors, which the recipe's error_budget forgave."""
+    failed = sum(reason["errors"] for stage in facts["stages"] for reason in stage["reasons"])
+    return f", {failed:,} of them errors that error_budget allows" if failed else ""
 
 
 def _say_replaced(folder: Path, config: "Recipe") -> None:
@@ -161,36 +205,6 @@ def print_report(facts: dict[str, Any]) -> None:
             "\n".join(f"{reason['reason']} {reason['count']:,}" for reason in stage["reasons"][:SHOWN]),
         )
     out.print(table)
-
-
-@contextmanager
-def _shown(show: bool) -> Iterator["Progress"]:
-    """A line on standard error for each job: its stages, how many items are done, how fast, and how many refused."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-    from rich.table import Column
-
-    columns = (
-        TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
-        BarColumn(16),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}", justify="right"),
-        TextColumn("{task.fields[refused]}", justify="right"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=err, disable=not show, expand=True) as display:
-        tasks: dict[str, Any] = {}
-
-        def progress(stage: str, done: int, total: int | None, dropped: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = display.add_task(stage, total=total, rate="", refused="")
-            task = display.tasks[display.task_ids.index(tasks[stage])]
-            rate = f"{done / task.elapsed:,.0f}/s" if task.elapsed and done else ""
-            refused = f"{dropped:,} refused" if dropped else ""
-            display.update(tasks[stage], completed=done, total=total, rate=rate, refused=refused)
-
-        yield progress
-        for task in tasks.values():
-            display.stop_task(task)
 
 
 def register(app: typer.Typer) -> None:

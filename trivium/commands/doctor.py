@@ -41,6 +41,12 @@ def _print(report: "Report") -> None:
         colour = "red" if check.required and check.state != "ok" else colours[check.state]
         table.add_row(check.name, Text(check.state, style=colour), Text(check.found), check.purpose)
     out.print(table)
+    walls = Table("isolation of untrusted work", "holds", "seen")
+    for layer in report.isolation:
+        walls.add_row(
+            layer.name, Text("yes" if layer.holds else "no", style="green" if layer.holds else "yellow"), layer.found
+        )
+    out.print(walls)
     machine = report.machine
     gpus = ", ".join(machine.gpus) or "no GPU"
     memory, disk = f"{machine.memory_gb:.1f} GB memory", f"{machine.disk_free_gb:.1f} GB free here"
@@ -53,5 +59,8 @@ def _print(report: "Report") -> None:
             if command:
                 # Never wrapped: a command is there to be copied.
                 out.print(f"{name}: {command}", markup=False, highlight=False, soft_wrap=True)
+    for layer in report.isolation:
+        if layer.cure:
+            out.print(f"{layer.name}: {layer.cure}", markup=False, highlight=False, soft_wrap=True)
     if not report.ok:
         out.print("something required is missing or broken; the commands above mend it", style="red")

@@ -9,8 +9,8 @@ from trivium.commands import model_diff, model_files
 Name = Annotated[
     str,
     typer.Argument(
-        help="A preset (nano, tiny, small, base, k3, or k2-nano … k2-base, k2), a run's or model's YAML file, or a run "
-        "folder.",
+        help="A preset (nano, tiny, small, base, k3, or k2-nano … k2-base, k2), a run's or model's YAML file, a run "
+        "folder, or one of `trivium model import`.",
         metavar="MODEL",
     ),
 ]

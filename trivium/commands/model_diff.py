@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trivium.model.sizes import Sizes
 
 CONTEXT = 8192  # tokens: pre-training's first context
-Side = Annotated[str, typer.Argument(help="A preset, a run's or model's YAML file, or a run folder.", metavar="MODEL")]
+Side = Annotated[str, typer.Argument(help="A preset, a run's or model's YAML file, or a folder.", metavar="MODEL")]
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -102,10 +102,12 @@ def _struct() -> Any:
 
 
 def _named(given: str) -> tuple[Any, Any, Any]:
-    """Model, optimizer and vision initialisation of a preset, a run, a run folder or a model section."""
+    """Model, optimizer and vision initialisation of a preset, a run, a run's or imported folder or a model section."""
     from trivium.data.config import load_yaml
     from trivium.data.yaml_text import read_yaml
     from trivium.errors import ConfigError, UsageError
+    from trivium.model.interop import WeightsSource
+    from trivium.model.interop.sources import ABOUT
     from trivium.model.presets import PRESETS, configure, optimizer, preset
     from trivium.pipelines.train.config import Kept, load_run
     from trivium.pipelines.train.folder import CONFIG
@@ -113,7 +115,9 @@ def _named(given: str) -> tuple[Any, Any, Any]:
     path = Path(given)
     if given in PRESETS:
         return preset(given), optimizer(given), None
-    cure = "give a preset's name, a run's or model's YAML file, or a run folder"
+    cure = "give a preset's name, a run's or model's YAML file, a run folder, or one of `trivium model import`"
+    if (path / ABOUT).is_file():
+        return WeightsSource(path).config, optimizer(""), None
     if path.is_dir() and not (path / CONFIG).is_file():
         raise UsageError(f"{given} is a folder without {CONFIG}, so it holds no run and no model; {cure}")
     path = path / CONFIG if path.is_dir() else path

@@ -21,7 +21,9 @@ def _tokens(given: str) -> int:
     return int(found[1]) * _UNITS[found[2]]
 
 
-Model = Annotated[str, typer.Argument(help="A preset, or a run's or model's YAML file.", metavar="PRESET_OR_YAML")]
+Model = Annotated[
+    str, typer.Argument(help="A preset, a run's or model's YAML file, or a run's or imported folder.", metavar="MODEL")
+]
 Gpus = Annotated[int, typer.Option("--gpus", min=1, help="How many.")]
 Kind = Annotated[str, typer.Option("--gpu", help="a100, h100, h200, b200 or gb200.")]
 Context = Annotated[
@@ -164,7 +166,8 @@ def _basis(kind: str, file: Path | None, changes: list[str]) -> "tuple[Gpu, Assu
 
 
 def _model(given: str, changes: list[str]) -> "JointConfig":
-    """A preset's configuration, or that of a run's or model's file. Raises UsageError and ConfigError."""
+    """A preset's configuration, or that of a run's or model's file or folder. Raises UsageError and ConfigError."""
+    from trivium.commands.model_diff import resolve
     from trivium.data.yaml_text import read_yaml
     from trivium.errors import UsageError
     from trivium.model.presets import PRESETS, configure
@@ -172,6 +175,8 @@ def _model(given: str, changes: list[str]) -> "JointConfig":
     if given in PRESETS:
         return configure({"preset": given}, name="--set", overrides=changes)
     path = Path(given)
+    if path.is_dir():
+        return resolve(given, changes, sections=())[0]
     if not path.is_file():
         raise UsageError(f"{given!r} is no preset ({', '.join(PRESETS)}) and no file; give one of these or a YAML file")
     raw, _ = read_yaml(_text(path), given)

@@ -2,13 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trivium.console import counted, emit_json, note, out
+from trivium.console import counted, emit_json, note, out, printable
 
 if TYPE_CHECKING:
+    from trivium.data.quality.labelled import Labelled
     from trivium.data.quality.model import HeldOut
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file of `trivium quality train`.")]
@@ -39,22 +40,18 @@ def train(
 ) -> None:
     """Learns to tell good texts from others; a fifth of them is held out and judged.
 
-    trivium quality train seeds.jsonl --out quality.tq
+    Either from files whose lines carry labels: trivium quality train seeds.jsonl --label good --out quality.tq
 
-    trivium quality train --positive out/handbook --negative out/spam --out quality.tq
+    Or from paths that are good or not as a whole: trivium quality train --positive out/handbook --negative out/spam
+    --out quality.tq
+
+    Distinct texts are parted by hash, 70 % to learn from, 10 % to tune on, 20 % held out, and each part needs 5 of
+    either kind: give about 100 of each. A text that stands twice counts once, one with both labels not at all.
     """
     from trivium.data.quality.features import FeatureSpec
-    from trivium.data.quality.labelled import NEGATIVE, texts
-    from trivium.data.quality.labelled import labelled as read
     from trivium.data.quality.training import train as learn
-    from trivium.errors import UsageError
 
-    if not (labelled or (good and bad)):
-        raise UsageError("nothing to learn from; give LABELLED files, or --positive and --negative paths")
-    seeds = list(read(labelled or []))
-    seeds += [(text, label, "") for path in good or [] for text in texts(path)]
-    other = NEGATIVE if label != NEGATIVE else f"not {label}"
-    seeds += [(text, other, "") for path in bad or [] for text in texts(path)]
+    seeds = _seeds(labelled or [], good or [], bad or [], label)
     note(f"learning from {counted(len(seeds), 'text')} …")
     model = learn(seeds, label, target, FeatureSpec(bits=bits, ngrams=ngrams))
     if as_json:
@@ -62,6 +59,29 @@ def train(
         return
     out.print(f"{target}: {target.stat().st_size:,} bytes, sha256 {model.digest}", soft_wrap=True, highlight=False)
     _print_held_out(model.header.held_out, label)
+    used = sum(model.header.texts.values())
+    double = len(seeds) - used - model.header.contradicted
+    if double or model.header.contradicted:
+        note(
+            f"learned from {counted(used, 'distinct text')}: {double:,} were empty or stood there before, and "
+            f"{counted(model.header.contradicted, 'text')} with both labels left out"
+        )
+
+
+def _seeds(files: list[Path], good: list[Path], bad: list[Path], label: str) -> "list[Labelled]":
+    """All texts to learn from, each with its label. Raises UsageError where one kind of them alone is given."""
+    from trivium.data.quality.labelled import NEGATIVE, labelled, texts
+    from trivium.errors import UsageError
+
+    if not (files or (good and bad)):
+        half = "only --positive is given" if good else "only --negative is given" if bad else "nothing to learn from"
+        raise UsageError(
+            f"{half}; give LABELLED files (lines of text and label), or both --positive PATH and --negative PATH"
+        )
+    seeds = list(labelled(files))
+    seeds += [(text, label, "") for path in good for text in texts(path)]
+    other = NEGATIVE if label != NEGATIVE else f"not {label}"
+    return seeds + [(text, other, "") for path in bad for text in texts(path)]
 
 
 def show(model_file: ModelFile, as_json: AsJson = False) -> None:
@@ -86,24 +106,25 @@ def score(
     as_json: AsJson = False,
 ) -> None:
     """The score of each text, one a line: 1 is like the good ones that the model learned from."""
-    from trivium.data.quality.labelled import texts
+    from trivium.data.quality.labelled import named_texts
     from trivium.data.quality.model import read_model
 
     model = read_model(model_file)
+    found: list[dict[str, Any]]
     if paths:
         found = [
-            {"path": str(path), "text": number, "score": model.score(text)}
+            {"path": str(path), "text": number, "name": name, "score": model.score(text)}
             for path in paths
-            for number, text in enumerate(texts(path))
+            for number, (name, text) in enumerate(named_texts(path))
         ]
     else:
         text = sys.stdin.buffer.read().decode("utf-8", "replace")
-        found = [{"path": "-", "text": 0, "score": model.score(text)}]
+        found = [{"path": "-", "text": 0, "name": "-", "score": model.score(text)}]
     if as_json:
         emit_json({"model": model.digest, "scores": found})
         return
     for row in found:
-        out.print(f"{row['score']:.4f}  {row['path']}#{row['text']}", markup=False, highlight=False, soft_wrap=True)
+        out.print(f"{row['score']:.4f}  {printable(row['name'])}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_held_out(found: "HeldOut", label: str) -> None:

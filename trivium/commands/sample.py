@@ -1,4 +1,4 @@
-"""`trivium sample`: text after a prompt, code after a picture, from a trained checkpoint."""
+"""`trivium sample`: text after a prompt, code after a picture, from a checkpoint or imported weights."""
 
 import sys
 from collections.abc import Sequence
@@ -29,7 +29,12 @@ def register(app: typer.Typer) -> None:
 
 
 def sample(
-    source: Annotated[Path, typer.Argument(help="A run folder or one checkpoint folder.", metavar="RUN_OR_CHECKPOINT")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="A run folder, one checkpoint, or a folder of `trivium model import`.", metavar="RUN_OR_WEIGHTS"
+        ),
+    ],
     prompt: Annotated[str | None, typer.Option(help="Text to go on from.")] = None,
     prompt_file: Annotated[
         Path | None, typer.Option("--prompt-file", metavar="F", help="A file with that text; - is standard input.")
@@ -57,20 +62,14 @@ def sample(
     raw: Annotated[bool, typer.Option("--raw", help="Send control characters to a terminal as they are.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print facts as JSON.")] = False,
 ) -> None:
-    """Writes text after a prompt, or code after pictures, from a trained checkpoint, as it comes."""
+    """Writes text after a prompt, or code after pictures, from a checkpoint or imported weights, as it comes."""
     settle_environment()
     from contextlib import closing
 
-    from trivium.errors import UsageError
     from trivium.model.sampling import Sampling
     from trivium.pipelines.train.sample import Opening, load_writer
 
-    if held_out is not None and (prompt is not None or prompt_file is not None or image):
-        raise UsageError("--held-out brings its own pictures; leave --prompt, --prompt-file and --image out")
-    if prompt is not None and prompt_file is not None:
-        raise UsageError("--prompt and --prompt-file are two prompts; give one")
-    if save is not None and held_out is None:
-        raise UsageError("--save keeps held-out pictures and what was written for them; give --held-out CORPUS too")
+    _refuse_contradictions(prompt, prompt_file, image, held_out, save)
     sampling = Sampling(
         tokens=max_tokens, temperature=temperature, top_p=top_p, top_k=top_k, seed=seed, stop=tuple(stop or ())
     )
@@ -86,6 +85,20 @@ def sample(
 
             note('no --prompt and no --image: the model begins a document of its own (--prompt "" says the same)')
         _write(writer, opening, sampling, count or 1, as_json, raw)
+
+
+def _refuse_contradictions(
+    prompt: str | None, prompt_file: Path | None, image: list[Path] | None, held_out: str | None, save: Path | None
+) -> None:
+    """Raises UsageError for openings of which only one could be used, before anything is loaded."""
+    from trivium.errors import UsageError
+
+    if held_out is not None and (prompt is not None or prompt_file is not None or image):
+        raise UsageError("--held-out brings its own pictures; leave --prompt, --prompt-file and --image out")
+    if prompt is not None and prompt_file is not None:
+        raise UsageError("--prompt and --prompt-file are two prompts; give one")
+    if save is not None and held_out is None:
+        raise UsageError("--save keeps held-out pictures and what was written for them; give --held-out CORPUS too")
 
 
 def _write(writer: "Writer", opening: "Opening", sampling: "Sampling", count: int, as_json: bool, raw: bool) -> None:
@@ -120,10 +133,10 @@ def _write(writer: "Writer", opening: "Opening", sampling: "Sampling", count: in
     if count > 1:
         for one, its in zip(drawn, samplings, strict=True):
             say(f"── seed {its.seed}\n{opening.prompt}{one.text}", raw=raw)
-    _tell(writer.step, drawn, sampling)
+    _tell(writer.origin, drawn, sampling)
 
 
-def _tell(step: int, drawn: Sequence["Drawn"], sampling: "Sampling") -> None:
+def _tell(origin: str, drawn: Sequence["Drawn"], sampling: "Sampling") -> None:
     """One line for people: how much was written, how fast, and why it ended."""
     from trivium.console import counted, note
 
@@ -133,7 +146,7 @@ def _tell(step: int, drawn: Sequence["Drawn"], sampling: "Sampling") -> None:
     ends = {how: sum(one.reason == reason for one in drawn) for reason, how in words.items()}
     how = ", ".join(how if len(drawn) == 1 else f"{count} × {how}" for how, count in ends.items() if count)
     rate = f"{tokens / seconds:.0f} tok/s" if seconds else "at once"
-    note(f"step {step}: {counted(tokens, 'token')}, {rate}, temperature {sampling.temperature:g}, {how}")
+    note(f"{origin}: {counted(tokens, 'token')}, {rate}, temperature {sampling.temperature:g}, {how}")
 
 
 def _read(path: Path) -> bytes:
@@ -179,7 +192,7 @@ def _held_out(
     if as_json:
         emit_json(facts)
         return
-    table = Table("held-out code", "written after its picture", title=f"{corpus}, step {writer.step}", show_lines=True)
+    table = Table("held-out code", "written after its picture", title=f"{corpus}, {writer.origin}", show_lines=True)
     for fact in facts:
         cells = (fact[key] if raw else printable(fact[key]) for key in ("truth", "written"))
         table.add_row(*map(escape, cells))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trivium.commands import shards_change, shards_records, shards_tombstones
+from trivium.commands import shards_change, shards_find, shards_records, shards_redraw, shards_tombstones
 from trivium.commands.shards_damage import complain
 from trivium.console import counted, emit_json, note, out, progress
 from trivium.errors import UsageError
@@ -86,14 +86,19 @@ def stat(
     prove: Annotated[bool, typer.Option("--prove", help="Prove indexes and rejects as `ls` does.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Counts by corpus, bucket, licence and language with histograms, from manifests alone."""
+    """Counts by corpus, bucket, licence and language with histograms, from manifests alone; for corpora that were
+    drawn, what their build's report says of their balance.
+    """
     import msgspec
 
     from trivium.commands import shards_view as view
+    from trivium.commands.shards_balance import balance_of
     from trivium.data.shards.summary import by_corpus, read_heads, summarize
 
     heads, damaged = read_heads(paths)
-    facts = [{**summarize(head), "faults": _faults(head, not prove)} for head in heads]
+    facts = [
+        {**summarize(head), "faults": _faults(head, not prove), "balance": balance_of(head.folder)} for head in heads
+    ]
     keys = ("records", "tokens", "patches", "images", "bytes", "rejects")
     total = {name: sum(one[name] for one in facts) for name in keys}
     if as_json:
@@ -107,7 +112,11 @@ def stat(
             out.print(view.stat_view(one, head.manifest))
         if len(facts) > 1:
             out.print(view.sets_table(facts))
-            rows = [[corpus, *sums.values()] for corpus, sums in by_corpus(heads).items()]
+            rows = [
+                [corpus, records, *view.counts(None, sums)]
+                for corpus, (records, *sums) in ((name, each.values()) for name, each in by_corpus(heads).items())
+            ]
+            out.print()
             out.print(view.table("", ["corpus", "records", "tokens", "patches"], rows))
     complain([*damaged.values(), *(fault for one in facts for fault in one["faults"])])
 
@@ -238,7 +247,18 @@ def register(app: typer.Typer) -> None:
         name="shards", help="Look into shard sets, prove, compare, change and tokenise them.", no_args_is_help=True
     )
     records, change = shards_records, shards_change
-    look = (ls, stat, records.show, records.grep, records.sample, change.verify, change.index, change.diff)
+    look = (
+        ls,
+        stat,
+        records.show,
+        shards_find.find,
+        records.grep,
+        records.sample,
+        change.verify,
+        change.index,
+        change.diff,
+        shards_redraw.redraw,
+    )
     commands: tuple[Callable[..., None], ...] = (*look, change.drop, shards_tombstones.tombstones, gallery, tokenize)
     for command in commands:
         group.command()(command)

@@ -8,6 +8,26 @@ import typer
 from trivium.console import counted, emit_json, note, out
 
 
+def laid_on(old: str, new: Path) -> frozenset[str]:
+    """Source ids of the set `old` that gave way to records of `new`.
+
+    Raises UsageError when `new` lays none, or on several sets of which none is called like `old`.
+    """
+    from trivium.data.dedup.kept import read_tombstones
+    from trivium.data.shards import read_manifest
+    from trivium.errors import UsageError
+
+    read_manifest(new)  # raises when no set lies there
+    laid = list(read_tombstones(new))
+    names = sorted({one.set for one in laid})
+    if len(names) > 1:
+        names = [name for name in names if Path(name).name == Path(old).resolve().name] or names
+    if len(names) != 1:
+        told = f"it lays them on {', '.join(names)}" if names else "it lays none: was it built `against` another set?"
+        raise UsageError(f"--tombstones {new}: which of them are of {old} can't be told; {told}")
+    return frozenset(one.source_id for one in laid if one.set == names[0])
+
+
 def tombstones(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A shard set built `against` earlier ones.")],
     of: Annotated[str | None, typer.Option("--of", metavar="SET", help="Only those of this earlier set.")] = None,
@@ -15,7 +35,7 @@ def tombstones(
 ) -> None:
     """Lists records of earlier sets that gave way to this one's: train on old - tombstones + new.
 
-    To take them out of the old set for good: trivium shards drop OLD --reason … --id SOURCE_ID.
+    To have the old set without them, as a new set: trivium shards drop OLD --tombstones PATH --out LEFT.
     """
     from trivium.commands import shards_view as view
     from trivium.data.dedup.kept import read_tombstones
@@ -26,7 +46,10 @@ def tombstones(
     if as_json:
         emit_json([{name: getattr(one, name) for name in one.__struct_fields__} for one in found])
         return
-    rows = [[one.set, one.source_id, one.survivor, one.reason, one.similarity] for one in found]
+    rows = [
+        [one.source_id, one.survivor, one.reason if one.similarity is None else f"{one.similarity:.3g}", one.set]
+        for one in found
+    ]
     if rows:
-        out.print(view.table("", ["set", "record", "gave way to", "reason", "similarity"], rows))
+        out.print(view.table("", ["source_id", "gave way to", "alike", "in set"], rows))
     note(f"{counted(len(found), 'tombstone')} in {path}")

@@ -3,11 +3,15 @@
 Odd: everything that comes out of a record is foreign text; control characters are shown, never sent to the terminal.
 """
 
+import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Group, RenderableType
+from rich.columns import Columns
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.table import Table
@@ -25,7 +29,36 @@ if TYPE_CHECKING:
     from trivium.data.shards.takedown import Dropped
     from trivium.data.stage import Drop
 
+UNCOUNTED = "–"  # tokens of a set that no tokenizer has read
+BALANCE = 12  # classes of one trait
 MOST_PARENTS = 12  # of one record in a terminal; a long row may have thousands
+
+
+class Name:
+    """A path in a cell: where there is no room for it, it goes on in the next line behind a /, -, _ or dot."""
+
+    def __init__(self, text: str) -> None:
+        self.text = printable(text)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(min(len(self.text), 8), len(self.text)).with_maximum(options.max_width)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = [""]
+        for part in re.findall(r"[^/_.-]+[/_.-]*|[/_.-]+", self.text):
+            if lines[-1] and len(lines[-1] + part) > options.max_width:
+                lines.append("")
+            lines[-1] += part
+        yield RichText("\n".join(lines), overflow="fold")
+
+
+def _cell(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else printable(str(value))
+
+
+def counts(tokenizer: str | None, sums: Sequence[int]) -> list[Any]:
+    """Tokens and patches as cells; a set without a tokenizer has not counted them."""
+    return list(sums) if tokenizer or any(sums) else [UNCOUNTED] * len(sums)
 
 
 def table(title: str, headings: list[str], rows: list[list[Any]]) -> Table:
@@ -33,48 +66,69 @@ def table(title: str, headings: list[str], rows: list[list[Any]]) -> Table:
     made = Table(title=title or None, title_justify="left", header_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     made.show_edge, made.collapse_padding, made.padding = False, True, (0, 1)
     for place, heading in enumerate(headings):
-        number = heading == "size" or (bool(rows) and all(isinstance(row[place], int) for row in rows))
-        whole = number or heading in ("id", "source_id")  # never in two lines; where there is no room, with an ellipsis
+        number = heading == "size" or (
+            bool(rows) and all(isinstance(row[place], int) or row[place] == UNCOUNTED for row in rows)
+        )
+        whole = number or heading in (
+            "id",
+            "source_id",
+            "gave way to",
+            "corpus",
+        )  # never in two lines; where there is no room, with an ellipsis
         overflow: Literal["ellipsis", "fold"] = "ellipsis" if whole else "fold"
         made.add_column(heading, justify="right" if number else "left", overflow=overflow, no_wrap=whole)
     for row in rows:
-        made.add_row(*(RichText(f"{cell:,}" if isinstance(cell, int) else printable(str(cell))) for cell in row))
+        made.add_row(*(cell if isinstance(cell, Name) else RichText(_cell(cell)) for cell in row))
     return made
 
 
 def sets_table(facts: list[dict[str, Any]]) -> Table:
-    """One row a set."""
+    """One row a set, by its path below the folder that holds them all."""
     headings = ["set", "corpus", "records", "tokens", "patches", "shards", "size", "rejects"]
     keys = ["path", *headings[1:6], "bytes", "rejects"]
     rows = [[size(one[key]) if key == "bytes" else one[key] for key in keys] for one in facts]
+    paths = [str(one["path"]) for one in facts]
+    local = len(paths) > 1 and not any("://" in path for path in paths) and len({os.path.isabs(p) for p in paths}) == 1
+    above = os.path.commonpath([os.path.dirname(path) for path in paths]) if local else ""
+    above = "" if above == "/" else above
     for row, one in zip(rows, facts, strict=True):
+        row[0] = Name(os.path.relpath(one["path"], above) if above else str(one["path"]))
         row[1] += " (a part)" if one["limit"] is not None else ""
-    return table("", headings, rows)
+        row[3:5] = counts(one["tokenizer"], (one["tokens"], one["patches"]))
+    return table(f"sets below {printable(above)}" if above else "", headings, rows)
 
 
 def stat_view(facts: dict[str, Any], manifest: "Manifest") -> Group:
     """The tables of one set."""
     parts: list[RenderableType] = [Rule(RichText(f"{facts['corpus']}  {printable(facts['path'])}"), align="left")]
-    about = f"recipe {facts['recipe'][:12] or '–'}   tokenizer {(facts['tokenizer'] or 'none')[:12]}   "
-    about += f"pictures {(facts['pictures'] or 'none')[:12]}   {counted(facts['images'], 'image')}"
-    parts.append(RichText(about, style="dim"))
+    about = [f"recipe {facts['recipe'][:12] or '–'}", f"tokenizer {(facts['tokenizer'] or 'none')[:12]}"]
+    about += [f"pictures {(facts['pictures'] or 'none')[:12]}", counted(facts["images"], "image")]
+    parts.append(Columns([RichText(one, style="dim", no_wrap=True) for one in about], padding=(0, 3)))
     if facts["limit"] is not None:
         parts.append(RichText(f"a part of the corpus: {counted(facts['limit'], 'item')} of each source", style="bold"))
     for key, name in (("buckets", "bucket"), ("licences", "licence"), ("languages", "language")):
-        rows = [[label or "(none)", *sums.values()] for label, sums in facts[key].items()]
+        rows = [
+            [label or "(none)", records, *counts(facts["tokenizer"], sums)]
+            for label, (records, *sums) in ((label, each.values()) for label, each in facts[key].items())
+        ]
         if rows:
-            parts.append(table("", [name, "records", "tokens", "patches"], rows))
-    parts.append(histogram_view(facts["histogram"]))
+            parts += ["", table("", [name, "records", "tokens", "patches"], rows)]
+    for trait, found in facts["balance"].items():
+        rows = [[one["name"], one["records"], size(one["bytes"])] for one in found[:BALANCE]]
+        if len(found) > BALANCE:
+            rows.append([f"{len(found) - BALANCE:,} more", sum(one["records"] for one in found[BALANCE:]), ""])
+        parts += ["", table("", [trait, "records", "bytes"], rows)]
+    parts += ["", histogram_view(facts["histogram"])]
     if manifest.funnel:
         rows = [
             [f.name, f.input, f.kept, ", ".join(f"{reason} {count:,}" for reason, count in f.dropped.items())]
             for f in manifest.funnel
         ]
-        parts.append(table("funnel", ["stage", "in", "kept", "dropped"], rows))
+        parts += ["", table("funnel", ["stage", "in", "kept", "dropped"], rows)]
     if manifest.takedowns:
         rows = [[one.records, len(one.shards), one.when, one.by, one.reason] for one in manifest.takedowns]
-        parts.append(table("takedowns", ["records", "shards", "on", "by", "reason"], rows))
-    return Group(*parts)
+        parts += ["", table("takedowns", ["records", "shards", "on", "by", "reason"], rows)]
+    return Group(*parts, "")
 
 
 def histogram_view(facts: dict[str, Any], width: int = 40) -> RenderableType:
@@ -83,7 +137,11 @@ def histogram_view(facts: dict[str, Any], width: int = 40) -> RenderableType:
     made = Table.grid(padding=(0, 1))
     for low, high, count in zip(facts["edges"], facts["edges"][1:], facts["records"], strict=False):
         bar = "█" * (count * width // most) or ("▏" if count else "")
-        made.add_row(RichText(f"{low:,} – {high - 1:,} {facts['unit']}", justify="right"), bar, f"{count:,}")
+        made.add_row(
+            RichText(f"{low:,} – {high - 1:,} {facts['unit']}", justify="right"),
+            bar,
+            RichText(f"{count:,}", justify="right"),
+        )
     return made
 
 
@@ -163,8 +221,11 @@ def lineage_view(chain: dict[str, Any], onto: Tree | None = None) -> Tree:
 
 def reject_view(drop: "Drop") -> RenderableType:
     """Why something was refused."""
-    rows = [[name, getattr(drop, name)] for name in drop.__struct_fields__ if getattr(drop, name) not in ("", None)]
-    rows = [row for row in rows if row != ["error", False]]
+    rows = [[name, getattr(drop, name)] for name in drop.__struct_fields__]
+    rows = [[name, value] for name, value in rows if not (name == "error" and not value) and not _empty(value)]
+    for row in rows:
+        if isinstance(row[1], dict):
+            row[1] = "\n".join(f"{score} {value:g}" for score, value in sorted(row[1].items()))
     return table("rejected", ["what", "is"], [[name, str(value)] for name, value in rows])
 
 

@@ -26,6 +26,8 @@ def train(run: RunFile, out: Out, changes: Set = None, as_json: AsJson = False) 
     from trivium.pipelines.train.runner import train as run_it
 
     facts = run_it(run, out, changes or ())
+    if facts is None:  # one of several ranks, and not the first
+        return
     if as_json:
         emit_json(facts)
     else:

@@ -1,15 +1,12 @@
 """The stage `long_clean`: measures a long document, then the recipe's policy decides; scores stay with what is kept."""
 
-from collections.abc import Iterator
-
-from trivium.data.config import digest
+from trivium.data.frames import DocumentStage
 from trivium.data.longcontext.clean.blobs import blob_characters
 from trivium.data.longcontext.clean.copies import copied_words
 from trivium.data.longcontext.clean.logs import log_characters
 from trivium.data.longcontext.clean.truncated import cut_markup, cut_sentence
 from trivium.data.policy import Limit, decide
-from trivium.data.records import Step
-from trivium.data.stage import Draft, Item, Outcome, StageConfig
+from trivium.data.stage import Draft, Outcome, StageConfig
 
 MEASURES = {
     "characters": lambda text: float(len(text)),
@@ -37,33 +34,22 @@ POLICY = (
 )
 
 
-class LongClean:
+class LongClean(DocumentStage["LongClean.Config"]):
     """Measures a document's text; the first broken limit of the policy names the drop's reason."""
 
     name = "long_clean"
     version = 1
+    after = "put an extracting stage before it, or read `shards`"
 
     class Config(StageConfig, kw_only=True, tag="long_clean"):
         SCORES = tuple(MEASURES)
 
-        policy: tuple[CleanLimit, ...] = POLICY
+        policy: tuple[CleanLimit, ...] = POLICY  # limits on the scores
 
         def build(self) -> "LongClean":
             return LongClean(self)
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
-
-    def open(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Draft):
-            raise TypeError("long_clean takes documents; put an extracting stage before it, or read `shards`")
-        text = item.document.text
+    def outcome(self, draft: Draft) -> Outcome:
+        text = draft.document.text
         scores = {name: round(measure(text), 4) for name, measure in MEASURES.items()}
-        yield decide(item, scores, self.config.policy, self.step)
+        return decide(draft, scores, self.config.policy, self.step)

@@ -35,6 +35,7 @@ _DOMINANT = {SURE: 0.8, DOUBTFUL: 0.6}  # a named element with so much of the pa
 _CLAIMS = {"main": 6.0, "article": 3.0}
 _BODY_CLAIM = 6.0
 _TEASER = 1000  # characters; `article` elements below it are as often teasers of others
+_TOLD = 8  # characters of an item beside its links: "In progress:"
 _CARRY_ON = 0.06  # of the chosen prose: loose paragraphs beside it that make their parent the choice
 
 
@@ -230,5 +231,11 @@ def _clean(top: Node) -> None:
     for node in top.walk():
         if node is top or node.noise or node.tag in INLINE or node.tag in _PARTS:
             continue
-        if node.links > 0.5 * node.chars and node.chars - node.links < 100:
+        if node.links > 0.5 * node.chars and node.chars - node.links < 100 and not _is_told(node):
             node.noise = node.tag != "table" or all(cell.tag != "th" for cell in node.walk())
+
+
+def _is_told(node: Node) -> bool:
+    """A list below an item that says something itself: links that it tells of, and no menu below a link."""
+    up = node.parent
+    return node.tag in ("ul", "ol") and up is not None and up.tag == "li" and up.own - up.own_links >= _TOLD

@@ -97,7 +97,10 @@ def _license(markup: str) -> str:
     if "license" not in markup and "creativecommons" not in markup:
         return ""
     deeds = []
-    for attributes in _attributes(_LINK, markup):
+    for link in _LINK.finditer(markup):
+        if "creativecommons" not in link[1].lower():  # no other address names a licence
+            continue
+        attributes = dict(_ATTRIBUTE.findall(link[1]))
         name = spdx(attributes.get("href", ""))
         if name and "license" in attributes.get("rel", "").lower().split():
             return name

@@ -35,6 +35,11 @@ _LEAD = (
     "abstract|bajada|chapo|dek|einleitung|excerpt|intro|introduction|lead|leader|lede|stand-?first|sub-?head\\w*|subtitle"
     "|summary|teaser|teaser-?text|vorspann"
 )
+# A name that says whose text it is: `comment-text` is the readers', whatever `text` means elsewhere.
+_READERS = (
+    "comments?[-_]?(?:area|block|body|box|content|entry|holder|item|list|main|post|section|story|text|thread"
+    "|wrap(?:per)?)"
+)
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _WORD = re.compile(r"[^-_]+")
 _WORDS = 4  # of one name; longer ones are headings that a generator made ids of, or layout rules
@@ -46,7 +51,7 @@ def _any_of(words: str) -> re.Pattern[str]:
 
 
 _DOUBTFUL_NAME, _SURE_NAME, _TEXT_NAME, _BODY_NAME, _LEAD_NAME = map(_any_of, (_DOUBTFUL, _SURE, _TEXT, _BODY, _LEAD))
-_NEVER_NAME = _any_of(_NEVER)
+_NEVER_NAME, _READERS_NAME = _any_of(_NEVER), re.compile(rf"(?:^|\s){_READERS}(?=$|[\s_-])", re.IGNORECASE)
 _TALK = re.compile(r"comment|disqus|repl(?:y|ies)|respond", re.IGNORECASE)
 # What MathJax and KaTeX draw from a formula whose source stands beside it.
 _DRAWN = re.compile(r"katex-html|(?:^| )MathJax(?:_Preview|_SVG|_CHTML)?(?: |$)|mjx-chtml|MathJax_Error")
@@ -58,6 +63,8 @@ def boilerplate(names: str) -> int:
     nothing.
     """
     names = " ".join([name for name in _HUMP.sub("-", names).split() if len(_WORD.findall(name)) <= _WORDS])
+    if _READERS_NAME.search(names):
+        return SURE
     if _TEXT_NAME.search(names):
         return CLEAN
     if _NEVER_NAME.search(names):

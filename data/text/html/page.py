@@ -12,6 +12,7 @@ from trivium.data.text.html.tree import read_tree
 _BLANKS = re.compile(r"\n{3,}")
 _LAST_HEADING = re.compile(r"(?:(?:^|\n+)#{1,6} [^\n]*)+\Z")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\ufeff]")
+_CONTROLS = tuple(filter(_CONTROL.match, map(chr, (*range(0x80), 0x200B, 0xFEFF))))
 _LINK = re.compile(r"a\.[\w-]+\Z")  # selectors that the plain text answers faster than the parser
 _WORDS = re.compile(r"[A-Za-z][\w-]*")
 
@@ -68,5 +69,10 @@ def read_page(
 
 def clean(text: str) -> str:
     """No control characters, no more than one empty line at once, none at the ends, no heading without a text below."""
-    text = _BLANKS.sub("\n\n", _CONTROL.sub("", text.replace("\xa0", " "))).strip("\n").rstrip()
-    return _LAST_HEADING.sub("", text)
+    text = text.replace("\xa0", " ")
+    if any(character in text for character in _CONTROLS):
+        text = _CONTROL.sub("", text)
+    if "\n\n\n" in text:
+        text = _BLANKS.sub("\n\n", text)
+    text = text.strip("\n").rstrip()
+    return _LAST_HEADING.sub("", text) if text.startswith("#", text.rfind("\n") + 1) else text

@@ -5,6 +5,7 @@ with the depth of hostile pages.
 """
 
 import re
+from collections.abc import Iterator
 
 from trivium.data.text.html import tables
 from trivium.data.text.html.formulas import formula
@@ -22,6 +23,7 @@ _NO_LANGUAGE = frozenset(["default", "text", "none", "plain", "plaintext", "notr
 _SMALL = re.compile(r"[+\-−–]?[\w∞αβγδθλμπσω]{1,4}\Z")
 _ORDINAL = frozenset(["st", "nd", "rd", "th", "e", "er", "re", "ère", "ème", "tm", "sm", "r", "c"])
 FORMULAS = frozenset({"math", "script", "img"})
+_ANY_WORD = re.compile(r"[^\W_]")
 _DEEPEST = 12
 _RECURSION = 150
 
@@ -200,13 +202,33 @@ class _Writer:
         self.nested -= 1
         return found
 
+    def members(self, node: Node) -> Iterator[Node | str]:
+        """A list's elements, and the text that stands between them, or for them: old pages indent by empty lists."""
+        run: list[str] = []
+        for child in node.children:
+            if isinstance(child, str):
+                run.append(child)
+            elif child.noise:
+                continue
+            elif any(map(_ANY_WORD.search, run)) and (inline := self.one(child, False)) is not None:
+                run.append(inline)
+            else:
+                if any(map(_ANY_WORD.search, run)):
+                    yield self.paragraph(run)
+                run = []
+                yield child
+        if any(map(_ANY_WORD.search, run)):
+            yield self.paragraph(run)
+
     def listing(self, node: Node, depth: int) -> list[str]:
         number = int(start) if (start := node.get("start")).isdecimal() and len(start) < 7 else 1
         ordered = node.tag == "ol"
         items: list[str] = []
         loose = False
-        for child in node.nodes():
-            if child.noise:
+        for child in self.members(node):
+            if isinstance(child, str):
+                items.append(child)
+                loose = True
                 continue
             inner = self.deeper(child, depth + 1)
             if not inner:
@@ -231,10 +253,11 @@ class _Writer:
     def definitions(self, node: Node, depth: int) -> list[str]:
         found: list[str] = []
         terms = False  # the last block holds terms that still want their meaning
-        for child in node.nodes():
-            if child.noise:
-                continue
-            if child.tag == "dt":
+        for child in self.members(node):
+            if isinstance(child, str):
+                found.append(child)
+                terms = False
+            elif child.tag == "dt":
                 if text := " ".join(self.inline(child, plain=True).split()):
                     if terms:  # several terms for one meaning
                         found[-1] += "\n" + text

@@ -1,15 +1,13 @@
 """PDF files as documents: their text layer in reading order, read in a guarded child."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 from msgspec import Meta
 
-from trivium.data.config import digest
 from trivium.data.guard import Guard, Limits
-from trivium.data.records import Step
-from trivium.data.stage import Content, Draft, Drop, Item, Outcome, Raw, StageConfig, refuse
+from trivium.data.stage import Content, Draft, Drop, Raw, StageConfig, refuse
 from trivium.data.text.charset import junk
+from trivium.data.text.extractor import GuardedExtractor
 from trivium.data.text.pdf.requests import TASK, PdfRequest, PdfText
 from trivium.data.text.plain import document, tidy
 from trivium.errors import GuardError
@@ -17,11 +15,13 @@ from trivium.errors import GuardError
 _LIMITS = Limits(wall_seconds=60.0, cpu_seconds=60, memory_bytes=2 << 30, output_bytes=64 << 20)
 
 
-class ExtractPdf:
+class ExtractPdf(GuardedExtractor["ExtractPdf.Config"]):
     """Raw PDF → a document of one text segment; a file without a text layer (a scan) is rejected as such."""
 
     name = "extract_pdf"
     version = 1
+    takes = "raw PDF"
+    excerpt = "(PDF)"
 
     class Config(StageConfig, kw_only=True, tag="extract_pdf"):
         """`max_junk`: share of characters without a meaning, as fonts without names for their letters give."""
@@ -30,43 +30,24 @@ class ExtractPdf:
         GIVES = Content.TEXT
         SCORES = ("pages", "characters_per_page")
 
-        max_bytes: Annotated[int, Meta(ge=1)] = 64 << 20
-        max_pages: Annotated[int, Meta(ge=1)] = 2000
+        max_bytes: Annotated[int, Meta(ge=1)] = 64 << 20  # of one file
+        max_pages: Annotated[int, Meta(ge=1)] = 2000  # of one file
         min_characters: Annotated[int, Meta(ge=0)] = 100  # a page with text, on average
         max_junk: Annotated[float, Meta(ge=0, le=1)] = 0.02
-        limits: Limits = _LIMITS
+        limits: Limits = _LIMITS  # of the child that reads
 
         def build(self) -> "ExtractPdf":
-            return ExtractPdf(self)
+            return ExtractPdf(self, Guard(TASK, self.limits))
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
-        self._guard = Guard(TASK, config.limits)
-
-    def open(self) -> None:
-        self._guard.start()
-
-    def close(self) -> None:
-        self._guard.close()
-
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Raw):
-            raise TypeError("extract_pdf takes raw PDF; put it first in `stages`")
-        yield self._extract(item)
-
-    def _extract(self, raw: Raw) -> Draft | Drop:
-        config, excerpt = self.config, "(PDF)"
-        if len(raw.body) > config.max_bytes:
-            detail = f"{len(raw.body):,} bytes, limit {config.max_bytes:,}"
-            return refuse(raw, self.name, "too_large", detail, excerpt=excerpt)
+    def extract(self, raw: Raw) -> Draft | Drop:
+        config = self.config
         try:
-            found = self._guard.call(PdfRequest(raw.body, config.max_pages), PdfText)
+            found = self.guard.call(PdfRequest(raw.body, config.max_pages), PdfText)
         except GuardError as error:
-            return refuse(raw, self.name, error.reason, str(error), excerpt=excerpt)
+            return refuse(raw, self.name, error.reason, str(error), excerpt=self.excerpt)
         text = tidy(found.text)
         if not text.strip():
-            return refuse(raw, self.name, "no_text", f"{found.pages} pages without a text layer", excerpt=excerpt)
+            return refuse(raw, self.name, "no_text", f"{found.pages} pages without a text layer", excerpt=self.excerpt)
         share = junk(text)
         if share > config.max_junk:
             return refuse(raw, self.name, "garbled", f"{share:.1%} of its letters have no meaning", excerpt=text)

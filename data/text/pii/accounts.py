@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from trivium.data.text.pii.scan import Scan
 
-_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
+_IBAN = re.compile(r"[A-Z](?<![A-Za-z0-9][A-Z])[A-Z]\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
 _CARD = re.compile(
-    r"(?<![\w.-])(?:\d{4}([ -])\d{4}\1\d{4}\1\d{4}|3\d{3}([ -])\d{6}\2\d{5}|\d{14,16}|\d{19})(?![\w-]|\.\d)"
+    r"\d(?<![\w.-]\d)(?:\d{3}([ -])\d{4}\1\d{4}\1\d{4}|(?<=3)\d{3}([ -])\d{6}\2\d{5}|\d{13,15}|\d{18})(?![\w-]|\.\d)"
 )
 # Prefixes and lengths of the large schemes (ISO/IEC 7812): Visa, Mastercard, Amex, Diners, Discover, JCB, UnionPay.
 _SCHEMES = re.compile(
@@ -37,7 +37,7 @@ def _valid_iban(written: str) -> int:
 
 def cards(scan: Scan) -> Iterator[tuple[int, int]]:
     """Card numbers of a known scheme, plain or in the usual groups, with a valid Luhn digit."""
-    for found in scan.each(_CARD, scan.numbers):
+    for found in scan.each(_CARD, scan.cards):
         digits = found[0].replace(" ", "").replace("-", "")
         if _SCHEMES.match(digits) and _luhn(digits) and len(set(digits)) > 2:
             yield found.span()

@@ -1,6 +1,7 @@
 """All finders over one text, without overlaps."""
 
 import enum
+from bisect import bisect
 from collections.abc import Collection, Iterator
 
 from trivium.data.text.pii.accounts import cards, ibans
@@ -35,9 +36,10 @@ def find(text: str, kinds: Collection[Kind] = KINDS, regions: tuple[str, ...] = 
     for kind in KINDS:
         if kind in kinds:
             for start, stop in _places(kind, scan, regions):
-                if all(stop <= other[0] or start >= other[1] for other in found):
-                    found.append((start, stop, kind))
-    return sorted(found)
+                at = bisect(found, (start, stop, kind))
+                if (at == 0 or found[at - 1][1] <= start) and (at == len(found) or stop <= found[at][0]):
+                    found.insert(at, (start, stop, kind))
+    return found
 
 
 def _places(kind: Kind, scan: Scan, regions: tuple[str, ...]) -> Iterator[Place]:

@@ -3,12 +3,13 @@
 import ipaddress
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from trivium.data.text.pii.scan import Scan
 
-_V4 = re.compile(r"(?<![\w.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?!\w|\.\w)")
+_V4 = re.compile(r"\d(?<![\w.]\d)\d{0,2}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?!\w|\.\w)")
 # Global unicast is 2000::/3 (RFC 4291), so the first group is written with four digits.
-_V6 = re.compile(r"(?<![\w:.])[23][0-9A-Fa-f]{3}:(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}(?![\w:])")
+_V6 = re.compile(r"[23](?<![\w:.][23])[0-9A-Fa-f]{3}:(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}(?![\w:])")
 _NUMBERED = re.compile(
     r"\b(?:v|ver|vers|version|versions|release|releases|rev|revision|build|firmware)[\s.:=]*\Z", re.I
 )
@@ -30,6 +31,7 @@ def ips(scan: Scan) -> Iterator[tuple[int, int]]:
             yield found.span()
 
 
+@lru_cache(maxsize=1 << 12)  # a look at all reserved ranges; the same address comes again and again
 def _public(address: str) -> bool:
     try:
         parsed = ipaddress.ip_address(address)

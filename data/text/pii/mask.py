@@ -5,14 +5,13 @@ does not have. FineWeb writes other addresses instead (`email@example.com`); the
 """
 
 from collections import Counter
-from collections.abc import Iterator
 
 import msgspec
 
-from trivium.data.config import digest
+from trivium.data.frames import DocumentStage
 from trivium.data.policy import Limit, decide
-from trivium.data.records import Step, Text
-from trivium.data.stage import Draft, Item, Outcome, StageConfig
+from trivium.data.records import Text
+from trivium.data.stage import Draft, Outcome, StageConfig
 from trivium.data.text.pii.find import KINDS, Kind, find
 from trivium.data.text.pii.phones import known
 
@@ -50,7 +49,7 @@ def mask(text: str, kinds: tuple[Kind, ...] = KINDS, regions: tuple[str, ...] = 
     return ("".join((*parts, text[end:])) if parts else text), counts
 
 
-class Pii:
+class Pii(DocumentStage["Pii.Config"]):
     """Masks every text of a document and its title; what was masked is counted, never kept."""
 
     name = "pii"
@@ -61,9 +60,9 @@ class Pii:
 
         SCORES = SCORES
 
-        kinds: tuple[Kind, ...] = KINDS
+        kinds: tuple[Kind, ...] = KINDS  # what is looked for
         regions: tuple[str, ...] = ("US",)
-        policy: tuple[PiiRule, ...] = ()
+        policy: tuple[PiiRule, ...] = ()  # limits on the counts `pii_KIND`
 
         def __post_init__(self) -> None:
             for region in self.regions:
@@ -80,30 +79,18 @@ class Pii:
         def build(self) -> "Pii":
             return Pii(self)
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.step = Step(name=self.name, version=self.version, parameters=digest(config))
-
-    def open(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def process(self, item: Item) -> Iterator[Outcome]:
-        if not isinstance(item, Draft):
-            raise TypeError("pii takes documents; put an extracting stage before it")
+    def outcome(self, draft: Draft) -> Outcome:
         counts: Counter[Kind] = Counter()
         segments = []
-        for segment in item.document.segments:
+        for segment in draft.document.segments:
             if isinstance(segment, Text):
                 segment = msgspec.structs.replace(segment, text=self._mask(segment.text, counts))
             segments.append(segment)
-        meta = msgspec.structs.replace(item.document.meta, title=self._mask(item.document.meta.title, counts))
-        document = msgspec.structs.replace(item.document, segments=tuple(segments), meta=meta)
+        meta = msgspec.structs.replace(draft.document.meta, title=self._mask(draft.document.meta.title, counts))
+        document = msgspec.structs.replace(draft.document, segments=tuple(segments), meta=meta)
         scores = {score_of(kind): float(counts[kind]) for kind in self.config.kinds}
         step = msgspec.structs.replace(self.step, counts={str(kind): counts[kind] for kind in KINDS if counts[kind]})
-        yield decide(msgspec.structs.replace(item, document=document), scores, self.config.policy, step)
+        return decide(msgspec.structs.replace(draft, document=document), scores, self.config.policy, step)
 
     def _mask(self, text: str, counts: Counter[Kind]) -> str:
         masked, found = mask(text, self.config.kinds, self.config.regions)

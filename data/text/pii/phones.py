@@ -2,10 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from trivium.data.text.pii.scan import Scan
 
-_CANDIDATE = re.compile(r"(?<![\w.,$€£#/-])(?:\(?\+ ?|\(?)\d[\d \u00a0().\u2010-\u2015/-]{5,24}\d(?![\w%]|\.\d)")
+_CANDIDATE = re.compile(
+    r"[(+\d](?<![\w.,$€£#/-][(+\d])(?:(?<=\d)|(?<=\()(?:\+ ?)?\d|(?<=\+) ?\d)"
+    r"[\d \u00a0().\u2010-\u2015/-]{5,24}\d(?![\w%]|\.\d)"
+)
 _CALLED = re.compile(
     r"(?:call|dial|sms|text|voice|reach|contact|hotline|number|toll[ -]?free)\b[\W_]{1,6}(?:\w+\W{1,3})?\Z", re.I
 )
@@ -14,6 +18,8 @@ _NAMED = re.compile(
     r"|(?<![\w&?])[tfmp]\s?[:.])\W{0,4}\Z",
     re.I,
 )
+_MARK = re.compile(r"[:=(.]")  # in the last five characters of what names a number
+_CALLS = ("call", "dial", "sms", "text", "voice", "reach", "contact", "hotline", "number", "toll")
 _SEPARATED = re.compile(r"\d[^\d]+\d")
 _DATE = re.compile(r"(?:19|20)\d\d[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.](?:19|20)\d\d")
 _QUAD = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")  # an IP address
@@ -39,32 +45,42 @@ def phones(scan: Scan, regions: tuple[str, ...]) -> Iterator[tuple[int, int]]:
     """
     for found in scan.each(_CANDIDATE, scan.numbers):
         written = found[0]
-        digits = sum(character.isdigit() for character in written)
+        digits = sum(map(str.isdigit, written))
         if digits < _DIGITS[0] or _DATE.search(written) or _QUAD.match(written):
             continue
         before = scan.text[max(0, found.start() - _CONTEXT) : found.start()]
-        named = _NAMED.search(before) is not None
+        named = _MARK.search(before, max(0, len(before) - 5)) is not None and _NAMED.search(before) is not None
         places: list[tuple[int, int]] = []
         if "+" in written:
-            places = _matches(found, (None,), strict=False)
+            places = _valid(written, (None,), strict=False)
         elif digits >= _NATIONAL:
-            places = _matches(found, regions, strict=not named and not _CALLED.search(before))
-        if not places and digits <= _DIGITS[1] and (named or (_CALLED.search(before) and _international(written))):
-            places = [found.span()]
-        yield from places
+            places = _valid(written, regions, strict=not named and not _called(before))
+        if not places and digits <= _DIGITS[1] and (named or (_called(before) and _international(written))):
+            places = [(0, len(written))]
+        yield from ((found.start() + start, found.start() + stop) for start, stop in places)
 
 
-def _matches(found: re.Match[str], regions: tuple[str | None, ...], *, strict: bool) -> list[tuple[int, int]]:
+def _called(before: str) -> bool:
+    """Whether a word before a number asks to call it."""
+    lowered = before.lower()
+    if before.isascii() and not any(word in lowered for word in _CALLS):
+        return False
+    return _CALLED.search(before) is not None
+
+
+@lru_cache(maxsize=1 << 12)  # the library takes half a millisecond, and what is no number comes again and again
+def _valid(written: str, regions: tuple[str | None, ...], *, strict: bool) -> list[tuple[int, int]]:
     """Valid numbers inside; `strict`: in groups as the country writes them, not one run of digits."""
     from phonenumbers import Leniency, PhoneNumberMatcher
 
+    if strict and not _SEPARATED.search(written):
+        return []
     leniency = Leniency.STRICT_GROUPING if strict else Leniency.VALID
     for region in regions:
-        matched = PhoneNumberMatcher(found[0], region, leniency=leniency, max_tries=8)
+        matched = PhoneNumberMatcher(written, region, leniency=leniency, max_tries=8)
         kept = [match for match in matched if not strict or _SEPARATED.search(match.raw_string)]
-        places = [(found.start() + match.start, found.start() + match.end) for match in kept]
-        if places:
-            return places
+        if kept:
+            return [(match.start, match.end) for match in kept]
     return []
 
 

@@ -17,6 +17,7 @@ from trivium.data.shards import Manifest
 from trivium.data.stage import Drop, StageConfig
 from trivium.pipelines.corpora.marks import Input
 from trivium.pipelines.corpora.recipe import Recipe
+from trivium.pipelines.corpora.report.balance import TRAITS
 from trivium.pipelines.corpora.report.histogram import Counts, bars, edge
 from trivium.pipelines.corpora.report.meter import (
     MADE,
@@ -50,7 +51,7 @@ class Job(msgspec.Struct, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Story:
-    """What is known of a build at its end, or where it was told to stop.
+    """What is known of a build at its end, or where it was told to stop, or `stopped` for a reason of its own.
 
     `counts` are items in and kept by name (`<stage>/in` …), `drops` those refused by (stage, reason), `volumes`
     bytes of text and media behind a stage that settled them, `run` what holds for this run alone.
@@ -66,6 +67,7 @@ class Story:
     manifest: Manifest | None = None
     limit: int | None = None
     until: str | None = None
+    stopped: str = ""
     run: dict[str, Any] = field(default_factory=dict)
 
 
@@ -101,6 +103,8 @@ def summarize(story: Story) -> dict[str, Any]:
         "resolved": to_mapping(story.recipe),
         "run": {**story.run, **_times(story, stages)},
     }
+    facts |= {"balance": _balance(story.reading)} if story.reading.balance else {}
+    facts |= {"stopped": story.stopped} if story.stopped else {}
     return {name: value if name == "resolved" else _harmless(value) for name, value in facts.items()}
 
 
@@ -118,8 +122,8 @@ def _stages(story: Story) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for name, kind in kinds.items():
         came, kept = story.counts.get(f"{name}/in", 0), story.counts.get(f"{name}/kept", 0)
-        if not came and story.until is not None:
-            continue  # behind the stage where the build was told to stop
+        if not came and (story.until is not None or story.stopped):
+            continue  # behind the stage where the build stopped
         reading = story.reading.stages.get(name, StageReading())
         before = found[-1]["bytes_out"] if found else 0
         counted = {reason: count for (stage, reason), count in story.drops.items() if stage == name}
@@ -197,6 +201,17 @@ def _languages(reading: Reading) -> list[dict[str, Any]]:
         for name in names
     ]
     return sorted(rows, key=lambda row: (-row["records"], -row["refused"], row["language"]))
+
+
+def _balance(reading: Reading) -> dict[str, list[dict[str, Any]]]:
+    """Drawn records by each trait, the commonest first."""
+    found = {}
+    for trait in TRAITS:
+        rows = [
+            {"name": clipped(name), **msgspec.to_builtins(amount)} for name, amount in reading.balance[trait].items()
+        ]
+        found[trait] = sorted(rows, key=lambda row: (-row["records"], row["name"]))
+    return found
 
 
 def _drawn(lengths: Mapping[str, Mapping[str, Counts]], unit: str) -> dict[str, Any] | None:

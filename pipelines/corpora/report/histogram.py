@@ -110,6 +110,8 @@ def _even_edges(codes: Sequence[int]) -> list[float]:
             step,
         )
     first = math.floor(low / step + 1e-9)
+    if first * step > low + abs(low) * 1e-9:  # a little value below 0 beside a huge one
+        first -= 1
     last = math.floor(high / step + 1e-9) + 1
     return [round(at * step, 12) for at in range(first, last + 1)]
 

@@ -15,6 +15,7 @@ import msgspec
 
 from trivium.data.records import Document
 from trivium.data.stage import Draft, Drop
+from trivium.pipelines.corpora.report.balance import traits
 from trivium.pipelines.corpora.report.histogram import Counts, code
 
 LARGEST, MEMBERS = 10, 4  # clusters of one stage that are shown, and their members beside the survivor
@@ -129,6 +130,7 @@ class Reading(msgspec.Struct, kw_only=True):
     languages: dict[str, Amount] = {}  # of the written records
     refused_languages: dict[str, int] = {}
     sources: dict[str, Amount] = {}  # of the written records
+    balance: dict[str, dict[str, Amount]] = {}  # of the written records that were drawn, by trait
 
     def add(self, other: "Reading") -> None:
         """Takes another reading's sums in."""
@@ -147,6 +149,9 @@ class Reading(msgspec.Struct, kw_only=True):
         for mine, theirs in tables:
             for name, amount in theirs.items():
                 mine.setdefault(name, Amount()).add(amount)
+        for trait, amounts in other.balance.items():
+            for name, amount in amounts.items():
+                self.balance.setdefault(trait, {}).setdefault(name, Amount()).add(amount)
         self.fold()
 
     def fold(self) -> None:
@@ -154,7 +159,7 @@ class Reading(msgspec.Struct, kw_only=True):
 
         A name that ends among the smallest was among them in every part, so the order of adding changes nothing.
         """
-        for amounts in (self.languages, self.sources):
+        for amounts in (self.languages, self.sources, *self.balance.values()):
             for name in _surplus(amounts):
                 amounts.setdefault(OTHER, Amount()).add(amounts.pop(name))
         for name in _surplus(self.refused_languages):
@@ -246,6 +251,8 @@ class Meter:
         amount = Amount(records=1, characters=len(text), bytes=size)
         for table, name in ((self._reading.languages, meta.language), (self._reading.sources, meta.source)):
             table.setdefault(name, Amount()).add(amount)
+        for trait, name in traits(document).items():
+            self._reading.balance.setdefault(trait, {}).setdefault(name, Amount()).add(amount)
 
     def _measure(self, when: str, text: str) -> None:
         units = self._reading.lengths.setdefault(when, {})

@@ -19,9 +19,12 @@ from trivium.pipelines.corpora.usage import own_peak
 from trivium.pipelines.corpora.work import Work
 
 
-def tell_story(work: Work, owner: Owner, extent: Extent, manifest: Manifest | None, seconds: float) -> dict[str, Any]:
-    """The facts of the build that `work` has done, in `seconds` of this run."""
-    reading = total(chain.from_iterable(lines_of(job, "readings") for job in work.jobs))
+def tell_story(
+    work: Work, owner: Owner, extent: Extent, manifest: Manifest | None, seconds: float, *, stopped: str = ""
+) -> dict[str, Any]:
+    """The facts of the build that `work` has done, in `seconds` of this run; `stopped` says why it is unfinished."""
+    jobs_read = work.settled if stopped else work.jobs  # what a job that failed left may be a part
+    reading = total(chain.from_iterable(lines_of(job, "readings") for job in jobs_read))
     jobs = tuple(
         Job(
             label=done.label,
@@ -63,6 +66,7 @@ def tell_story(work: Work, owner: Owner, extent: Extent, manifest: Manifest | No
             manifest=manifest,
             limit=extent.limit,
             until=extent.until,
+            stopped=stopped,
             run=run,
         )
     )

@@ -1,7 +1,13 @@
-"""Connected components of verified pairs by alternating large-star and small-star, each round one Beam job."""
+"""Connected components of verified pairs by alternating large-star and small-star, each round one Beam job.
+
+Odd: the root of a large component has all its records as neighbours. So a node's neighbours are dealt over SALTS groups
+by a hash of theirs, and each group is told the smallest of all, which a combination finds on the way. A star is then
+the same edges as of one group, and no worker has more of a node than a share.
+"""
 
 import hashlib
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,10 +18,11 @@ from trivium.data.dedup.components import Edge, large_star, small_star
 from trivium.data.dedup.sketches import ID, kept_type
 from trivium.errors import BuildError
 from trivium.pipelines.corpora.blocks import Range, decode_range, read_range, source
-from trivium.pipelines.corpora.linefiles import lines, write
+from trivium.pipelines.corpora.linefiles import alone, lines, write
 from trivium.pipelines.corpora.work import Work
 
 MAX_ROUNDS = 50
+SALTS = 32  # groups of one node's neighbours
 _ALIKE = 8  # characters of a similarity
 
 
@@ -88,14 +95,60 @@ class BothWays(beam.DoFn):
         yield smaller, larger
 
 
+class Least(beam.CombineFn):
+    """Of a node's neighbours the smallest, and which salts they have, as bits."""
+
+    def create_accumulator(self) -> tuple[str, int]:
+        return "", 0
+
+    def add_input(self, found: tuple[str, int], other: str) -> tuple[str, int]:
+        return self.merge_accumulators((found, (other, 1 << salt_of(other))))
+
+    def merge_accumulators(self, accumulators: Iterable[tuple[str, int]]) -> tuple[str, int]:
+        smallest, salts = "", 0
+        for name, bits in accumulators:
+            smallest = min(smallest, name) if smallest and name else smallest or name
+            salts |= bits
+        return smallest, salts
+
+    def extract_output(self, found: tuple[str, int]) -> tuple[str, int]:
+        return found
+
+
+def salt_of(name: str) -> int:
+    return zlib.crc32(name.encode()) % SALTS
+
+
+def salted(pair: tuple[str, str]) -> tuple[str, str]:
+    """(Node, neighbour) by the group of the node that the neighbour belongs to."""
+    return f"{pair[0]}{salt_of(pair[1])}", pair[1]
+
+
+def told(least: tuple[str, tuple[str, int]]) -> Iterator[tuple[str, str]]:
+    """A node's smallest neighbour as one more neighbour in each of its groups."""
+    node, (smallest, salts) = least
+    for salt in range(SALTS):
+        if salts >> salt & 1:
+            yield f"{node}{salt}", smallest
+
+
+def grouped(pairs: beam.PCollection, label: str) -> beam.PCollection:
+    """(Node, neighbour) pairs → (node and more, neighbours), the smallest neighbour of the node in every group."""
+    if alone(pairs.pipeline):
+        return pairs | label >> beam.GroupByKey()
+    smallest = pairs | f"{label}: smallest" >> beam.CombinePerKey(Least()) | f"{label}: told" >> beam.FlatMap(told)
+    shares = pairs | f"{label}: salted" >> beam.Map(salted)
+    return (shares, smallest) | f"{label}: with smallest" >> beam.Flatten() | label >> beam.GroupByKey()
+
+
 class LargeStar(beam.DoFn):
     def process(self, group: tuple[str, Any]) -> Iterator[Edge]:
-        yield from large_star(group[0], group[1])  # the larger end first: it is the next key
+        yield from large_star(group[0][:ID], group[1])  # the larger end first: it is the next key
 
 
 class SmallStar(beam.DoFn):
     def process(self, group: tuple[str, Any]) -> Iterator[tuple[bytes, None]]:
-        for edge in small_star(group[0], group[1]):
+        for edge in small_star(group[0][:ID], group[1]):
             yield encode_edge(edge), None
 
 
@@ -111,12 +164,10 @@ class StarGraph:
         self._edges, self._folder = edges, folder
 
     def __call__(self, pipeline: beam.Pipeline) -> None:
+        both = lines(pipeline, self._edges, "edges") | "both ways" >> beam.ParDo(BothWays())
+        large = grouped(both, "neighbours") | "large star" >> beam.ParDo(LargeStar())
         stars = (
-            lines(pipeline, self._edges, "edges")
-            | "both ways" >> beam.ParDo(BothWays())
-            | "neighbours" >> beam.GroupByKey()
-            | "large star" >> beam.ParDo(LargeStar())
-            | "smaller neighbours" >> beam.GroupByKey()
+            grouped(large, "smaller neighbours")
             | "small star" >> beam.ParDo(SmallStar())
             | "same edges" >> beam.GroupByKey()
             | "each once" >> beam.ParDo(KeyOnly())

@@ -1,6 +1,8 @@
 """Exact duplicates: records of one content id, found by one shuffle of packed references.
 
-Odd: records of earlier builds come along as what those builds kept of them; they may win, and they may lose.
+Odd: records of earlier builds come along as what those builds kept of them; they may win, and they may lose. Of a
+content that a range of references holds often a few members travel and speak for the rest, which is judged in its range
+when the best of all is known (`rest.py`): a million equal documents are some hundred values of one key.
 """
 
 import itertools
@@ -18,15 +20,15 @@ from trivium.pipelines.corpora.blocks import (
     pack,
     partition,
     ranges,
-    read_lines,
     read_range,
     source,
 )
 from trivium.pipelines.corpora.items import DROPS, READINGS, write_sides
 from trivium.pipelines.corpora.linefiles import write
 from trivium.pipelines.corpora.shuffles.keep import Earlier, keep_exact, leave_tombstones
-from trivium.pipelines.corpora.shuffles.survivors import TOMBSTONES, Candidate, Known, Select, check_losses
-from trivium.pipelines.corpora.spool import decode_ref, encode_line
+from trivium.pipelines.corpora.shuffles.rest import SelectRest, candidates
+from trivium.pipelines.corpora.shuffles.survivors import RESTS, TOMBSTONES, Candidate, Known, Select, check_losses
+from trivium.pipelines.corpora.spool import encode_line
 from trivium.pipelines.corpora.work import Work
 
 PARTITION = 20_000  # records that a worker takes at a time
@@ -70,14 +72,9 @@ class ContentBlocks(beam.DoFn):
     def process(self, line: bytes) -> Iterator[tuple[int, bytes]]:
         part = decode_range(line)
         low, high, count = self._part
-        found = self._known(part) if part.tag else self._new(part)
+        found = self._known(part) if part.tag else candidates(part, self._quality)
         numbered = ((partition(candidate.key.encode(), count), candidate) for candidate in found)
         yield from pack((number, encode_line(candidate)) for number, candidate in numbered if low <= number < high)
-
-    def _new(self, part: Range) -> Iterator[Candidate]:
-        for line in read_lines(part):
-            ref = decode_ref(line)
-            yield Candidate(ref=ref, key=ref.id)
 
     def _known(self, part: Range) -> Iterator[Candidate]:
         for row in np.frombuffer(read_range(part), dtype=ids_type()):
@@ -106,7 +103,8 @@ class ExactGraph:
         part: tuple[int, int, int],
     ) -> None:
         self._blocks = ContentBlocks(exact.quality, earlier.gone(), part)
-        self._select = Select(str(build), stage, "exact_duplicate", exact.quality, earlier.names)
+        judge = str(build), stage, "exact_duplicate", exact.quality, earlier.names
+        self._select, self._rest = Select(*judge), SelectRest(*judge)
         self._inputs, self._folder = inputs, folder
 
     def __call__(self, pipeline: beam.Pipeline) -> None:
@@ -114,8 +112,13 @@ class ExactGraph:
             source(pipeline, self._inputs, "records")
             | "by content" >> beam.ParDo(self._blocks)
             | "group" >> beam.GroupByKey()
-            | "select" >> beam.ParDo(self._select).with_outputs(DROPS, READINGS, TOMBSTONES, main="refs")
+            | "select" >> beam.ParDo(self._select).with_outputs(DROPS, READINGS, RESTS, TOMBSTONES, main="refs")
+        )
+        rest = (
+            chosen[RESTS]
+            | "by range" >> beam.GroupByKey()
+            | "select in ranges" >> beam.ParDo(self._rest).with_outputs(READINGS, main=DROPS)
         )
         write(chosen.refs, self._folder, "refs")
         write(chosen[TOMBSTONES], self._folder, TOMBSTONES)
-        write_sides([chosen], self._folder)
+        write_sides([chosen, rest], self._folder)

@@ -10,6 +10,7 @@ import apache_beam as beam
 import msgspec
 import numpy as np
 
+from trivium.data.dedup.banded import Banded
 from trivium.data.dedup.config import Dedup
 from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.kept import (
@@ -22,8 +23,8 @@ from trivium.data.dedup.kept import (
     read_kept,
     read_tombstones,
 )
-from trivium.data.dedup.near import NearDedup
 from trivium.data.dedup.sketches import ID, UNIT, SetReader, kept_type, row_type
+from trivium.data.shards.relatives import gave_way
 from trivium.pipelines.corpora.blocks import (
     Range,
     decode_range,
@@ -62,9 +63,9 @@ class Earlier:
         ]
 
     def gone(self) -> list[frozenset[str]]:
-        """For each build, the records on which one of the others has laid a tombstone already."""
+        """For each build, the records that gave way to another: those with a tombstone, and those taken out for one."""
         laid = [tombstone for root in self.roots for tombstone in read_tombstones(root)]
-        gone = {tombstone.source_id for tombstone in laid}
+        gone = {tombstone.source_id for tombstone in laid}.union(*map(gave_way, self.roots))
         return [frozenset(gone)] * len(self.roots)
 
 
@@ -187,7 +188,7 @@ class KeepGraph:
         write(files, self._folder, self._name)
 
 
-def keep_near(work: Work, name: str, near: NearDedup, sets: Sets, rows: list[Path], stars: list[Path]) -> None:
+def keep_near(work: Work, name: str, near: Banded, sets: Sets, rows: list[Path], stars: list[Path]) -> None:
     """Writes the stage's files and leaves them to the set; the current references are its survivors."""
     signed = sum(path.stat().st_size for path in rows) // row_type(near.permutations).itemsize
     folder = work.job_folder(f"{name}-kept")

@@ -11,7 +11,7 @@ import apache_beam as beam
 import msgspec
 import numpy as np
 
-from trivium.data.dedup.near import NearDedup
+from trivium.data.dedup.banded import Banded
 from trivium.data.dedup.sketches import ID, kept_type, row_type
 from trivium.pipelines.corpora.blocks import Range, decode_range, pack, partition, read_lines, read_range, unpack
 from trivium.pipelines.corpora.items import Counters
@@ -36,7 +36,7 @@ class SourceId(msgspec.Struct):
 class Facts(beam.DoFn):
     """A range of any of the files → (partition of the source id, packed lines) for the partitions of this part."""
 
-    def __init__(self, near: NearDedup, sets: Sets, gone: list[frozenset[str]], part: tuple[int, int, int]) -> None:
+    def __init__(self, near: Banded, sets: Sets, gone: list[frozenset[str]], part: tuple[int, int, int]) -> None:
         self._near, self._sets, self._gone, self._part = near, sets, gone, part
         self._builds = sets.builds.tolist()
 
@@ -52,14 +52,15 @@ class Facts(beam.DoFn):
             for line in read_lines(part):
                 yield whose.decode(line).source_id.encode(), _REF + line
         elif part.tag == ROOTS:
+            roots = set()
             for line in read_lines(part):
                 node, root = line[:ID], line[ID:]
                 yield node, _ROOT + line
-                yield root, _ROOT + root + root
+                roots.add(root)
+            yield from ((root, _ROOT + root + root) for root in sorted(roots))
         elif part.tag == EDGES:
-            for line in read_lines(part):
-                yield line[:ID], _EDGE + line
-                yield line[ID : 2 * ID], _EDGE + line
+            for node, (_, line) in sorted(_best(read_lines(part)).items()):
+                yield node.encode(), _EDGE + line
         else:
             yield from self._rows(part)
 
@@ -83,6 +84,16 @@ class Facts(beam.DoFn):
                 stays=bool(stays) and key.decode() not in self._gone[build - 1],
             )
             yield key, _KNOWN + encode_line(known)
+
+
+def _best(lines: Iterable[bytes]) -> dict[str, tuple[Verified, bytes]]:
+    """Of verified pairs the best one of each text: a text with a million pairs is one line of each range."""
+    best: dict[str, tuple[Verified, bytes]] = {}
+    for line in lines:
+        for node, found in decode_verified(line):
+            if node not in best or found.rank < best[node][0].rank:
+                best[node] = found, line
+    return best
 
 
 class Label(beam.DoFn):
@@ -135,7 +146,7 @@ class Label(beam.DoFn):
         self._counters.add(f"{self._stage}/kept")
         stays = Member(source_id=ref.source_id, source=ref.source, address=ref.address)
         self._counters.meter.grouped(self._stage, 1, stays, ())
-        return encode_line(msgspec.structs.replace(ref, cluster=ref.source_id))
+        return encode_line(msgspec.structs.replace(ref, cluster=ref.family or ref.source_id))
 
 
 class Root(msgspec.Struct):

@@ -1,6 +1,6 @@
 """Paragraphs that stand in several places: counted with their best copy, then all other copies taken out."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ def run(work: Work, name: str, config: RepeatedParagraphs) -> None:
     remove = RemoveParagraphs(config, str(table.path), frozenset(best(table, TOP).tolist()))
     folder = edit(work, name, remove)
     check_losses(name, config.max_source_loss, folder, before)
-    top = [msgspec.json.decode(line) for line in lines_of(folder, "notes")]
+    top = _top(msgspec.json.decode(line) for line in lines_of(folder, "notes"))
     copies = int(table.column(COLUMNS - 1).sum())
     report(
         work,
@@ -57,6 +57,19 @@ def run(work: Work, name: str, config: RepeatedParagraphs) -> None:
             "top": sorted(top, key=lambda said: (-said["copies"], said["kept_in"]))[:TOP],
         },
     )
+
+
+def _top(notes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was said of each paragraph where it stays, with a place that it went from."""
+    kept: dict[str, dict[str, Any]] = {}
+    gone: dict[str, str] = {}
+    for said in notes:
+        key = said.pop("key")
+        if "gone_from" in said:
+            gone[key] = said["gone_from"]
+        else:
+            kept[key] = said
+    return [{**said, **({"gone_from": gone[key]} if key in gone else {})} for key, said in kept.items()]
 
 
 def owner_of(ref: Ref, quality: str) -> tuple[int, int]:
@@ -138,6 +151,8 @@ class RemoveParagraphs:
             if key in self._shown:
                 body = "\n".join(found.lines[found.starts[place] : found.ends[place]])
                 said: dict[str, Any] = {
+                    "key": f"{key:016x}",
+                    "source_id": ref.source_id,
                     "kept_in": f"{ref.source}: {ref.address}",
                     "copies": int(self._table.column(COLUMNS - 1)[row]),
                     "characters": len(body),
@@ -145,4 +160,7 @@ class RemoveParagraphs:
                 }
                 note(key.to_bytes(8, "big"), msgspec.json.encode(said))
         gone[np.flatnonzero(gone)[stays]] = False
+        for key in self._shown.intersection(found.keys[gone].tolist()):
+            lost = {"key": f"{key:016x}", "gone_from": f"{ref.source}: {ref.address}"}
+            note(key.to_bytes(8, "big") + b"-", msgspec.json.encode(lost))
         return gone

@@ -1,8 +1,10 @@
 """Hands licences down the folders of each repository: one shuffle of references, keyed by repository.
 
-Memory: the references of one repository, some 500 bytes a file; no text is read.
+Odd: a repository's files are dealt over SALTS groups, and the few that speak for others come to each of them. So
+several workers share a repository, and none holds more of it than what its licence files and manifests state.
 """
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,14 +13,24 @@ import apache_beam as beam
 import msgspec
 
 from trivium.data.code.paths import split_repository
-from trivium.data.code.repository_license import CONFLICT, RepositoryLicense, Stated, Verdict, verdicts
+from trivium.data.code.repository_license import (
+    CONFLICT,
+    RepositoryLicense,
+    Stated,
+    Verdict,
+    folder_licenses,
+    judge,
+    speaks,
+)
 from trivium.data.stage import Drop
 from trivium.pipelines.corpora.items import DROPS, READINGS, Counters, count_drop, write_sides
 from trivium.pipelines.corpora.linefiles import lines, write
 from trivium.pipelines.corpora.spool import Ref, decode_ref, encode_line
 from trivium.pipelines.corpora.work import Work
 
-Key = tuple[str, str]  # (source, repository)
+Key = tuple[str, str, int]  # (source, repository, group)
+SALTS = 16  # groups of one repository's files
+_OWN, _HEARD = b"o", b"h"  # before a reference: to be judged, or only to be heard
 
 
 def run(work: Work, name: str, config: RepositoryLicense) -> None:
@@ -31,18 +43,23 @@ def run(work: Work, name: str, config: RepositoryLicense) -> None:
 
 
 class ByRepository(beam.DoFn):
-    """Reference → ((source, repository), reference)."""
+    """Reference → ((source, repository, group), reference); one that speaks for others comes to every group."""
 
     def __init__(self, depth: int) -> None:
         self._depth = depth
 
     def process(self, line: bytes) -> Iterator[tuple[Key, bytes]]:
         ref = decode_ref(line)
-        yield (ref.source, split_repository(ref.address, self._depth)[0]), line
+        repository, path = split_repository(ref.address, self._depth)
+        own = zlib.crc32(ref.source_id.encode()) % SALTS
+        yield (ref.source, repository, own), _OWN + line
+        for salt in range(SALTS) if speaks(path) else ():
+            if salt != own:
+                yield (ref.source, repository, salt), _HEARD + line
 
 
 class Judge(beam.DoFn):
-    """One repository's references → those that stay, with their licence, and drops."""
+    """A group of one repository's references → those that stay, with their licence, and drops."""
 
     def __init__(self, stage: str, config: RepositoryLicense, declared: dict[str, str]) -> None:
         self._stage, self._config, self._declared = stage, config, declared
@@ -54,13 +71,15 @@ class Judge(beam.DoFn):
         yield from self._counters.readings()
 
     def process(self, group: tuple[Key, Any]) -> Iterator[Any]:
-        (source, _), refs = group[0], [decode_ref(line) for line in group[1]]
-        self._counters.add(f"{self._stage}/in", len(refs))
-        files = [
-            Stated(split_repository(ref.address, self._config.depth)[1], ref.license, ref.scores.get("license", 0.0))
-            for ref in refs
-        ]
-        for ref, verdict in zip(refs, verdicts(files, self._config, self._declared[source]), strict=True):
+        source, found = group[0][0], group[1]
+        stated = (self._stated(decode_ref(line[1:])) for line in found)
+        given = folder_licenses((file for file in stated if speaks(file.path)), self._config.min_confidence)
+        for line in found:
+            if line[:1] == _HEARD:
+                continue
+            ref = decode_ref(line[1:])
+            self._counters.add(f"{self._stage}/in")
+            verdict = judge(self._stated(ref), given, self._config, self._declared[source])
             if verdict.reason:
                 drop = self._drop(ref, verdict)
                 count_drop(self._counters, drop)
@@ -69,6 +88,10 @@ class Judge(beam.DoFn):
             self._counters.add(f"{self._stage}/kept")
             scores = {**ref.scores, CONFLICT: float(verdict.conflict)}
             yield encode_line(msgspec.structs.replace(ref, license=verdict.expression, scores=scores))
+
+    def _stated(self, ref: Ref) -> Stated:
+        path = split_repository(ref.address, self._config.depth)[1]
+        return Stated(path, ref.license, ref.scores.get("license", 0.0))
 
     def _drop(self, ref: Ref, verdict: Verdict) -> Drop:
         return Drop(

@@ -9,10 +9,12 @@ import numpy as np
 from trivium.data.config import digest
 from trivium.data.dedup import substrings as pure
 from trivium.data.dedup.edits import Span, cut, texts
+from trivium.data.dedup.paragraphs import prefix_of
 from trivium.data.dedup.runs import Table
 from trivium.data.dedup.substrings import (
     COLUMNS,
     KEYS,
+    Runs,
     Substrings,
     copies,
     document_key,
@@ -33,6 +35,7 @@ from trivium.pipelines.corpora.work import Work
 
 TOP = 100  # cut stretches that the report shows
 SHOWN = 400  # characters of each
+AROUND = 100  # characters before and behind it
 
 
 def run(work: Work, name: str, config: Substrings) -> None:
@@ -123,7 +126,8 @@ class CutCopies:
         if not spans:
             return None
         characters = sum(end - start for found in spans.values() for start, end in found)
-        self._tell(ref, dict(segments), spans, note)
+        shown = {number: (text, part) for (number, text), part in zip(segments, parts, strict=True)}
+        self._tell(ref, shown, spans, note)
         if left < self._config.min_left and most < self._config.min_tokens and not draft.document.media:
             detail = f"{characters} characters stand elsewhere; {left} are left, {self._config.min_left} wanted"
             return refuse(draft, self._step.name, "repeated_text", detail)
@@ -132,15 +136,31 @@ class CutCopies:
         return cut(draft, spans, step)
 
     def _tell(
-        self, ref: Ref, segments: dict[int, str], spans: dict[int, list[Span]], note: Callable[[bytes, bytes], None]
+        self,
+        ref: Ref,
+        segments: dict[int, tuple[str, Runs]],
+        spans: dict[int, list[Span]],
+        note: Callable[[bytes, bytes], None],
     ) -> None:
         """Notes the longest stretch of each source and power of two, so that the report stays small."""
         for number, found in spans.items():
             start, end = max(found, key=lambda span: (span[1] - span[0], -span[0]))
+            text, part = segments[number]
             said = {
                 "address": ref.address,
                 "source": ref.source,
+                "source_id": ref.source_id,
                 "characters": end - start,
-                "text": segments[number][start : min(end, start + SHOWN)],
+                "before": text[max(0, start - AROUND) : start],
+                "text": text[start : min(end, start + SHOWN)],
+                "after": text[end : end + AROUND],
+                "kept_in": self._kept(part, start),  # the beginning of a source id
             }
             note(f"{ref.source} {(end - start).bit_length()}".encode(), msgspec.json.encode(said))
+
+    def _kept(self, part: Runs, start: int) -> str:
+        """The document whose copy of the run at a character stays, as far as its first characters."""
+        which = part.tokens.starts[: len(part.anchors)] == start
+        keys, checks = part.keys(which)
+        at = self._table.find(keys, checks | np.uint64(1))
+        return prefix_of(int(self._table.column(3)[at[0]])) if len(at) and at[0] >= 0 else ""

@@ -5,6 +5,7 @@
 """
 
 from trivium.pipelines.corpora.sources.base import READ, AbsentError, Place, RefusedError, Source
+from trivium.pipelines.corpora.sources.counted import Counted
 from trivium.pipelines.corpora.sources.folder import Folder, HtmlFolder
 
-__all__ = ["READ", "AbsentError", "Folder", "HtmlFolder", "Place", "RefusedError", "Source"]
+__all__ = ["READ", "AbsentError", "Counted", "Folder", "HtmlFolder", "Place", "RefusedError", "Source"]

@@ -23,7 +23,7 @@ class Arc(Source, kw_only=True, tag="arc"):
 
     GIVES = Content.HTML
 
-    suffixes: tuple[str, ...] = (".arc", ".arc.gz")
+    suffixes: tuple[str, ...] = (".arc", ".arc.gz")  # ends of the archives' names
     max_bytes: Annotated[int, Meta(ge=1)] = 8 << 20  # of a decoded page
 
     def places(self, base: Path) -> Iterator[Place]:

@@ -58,11 +58,12 @@ class Source(Strict, kw_only=True, tag_field="kind"):
     """
 
     GIVES: ClassVar[Content]
+    EXECUTES: ClassVar[bool] = False  # runs code of strangers: refused where the guard has no namespaces
 
-    name: str
+    name: str  # lower case, unique; ids are made from it
     path: str
-    license: str
-    language: str = ""
+    license: str  # of its records (SPDX), where they name none
+    language: str = ""  # ISO 639 code, where it is known; empty: not known
     inputs: str = ""
 
     def paths(self) -> dict[tuple[str | int, ...], str]:
@@ -109,7 +110,9 @@ class Source(Strict, kw_only=True, tag_field="kind"):
         """The records of one item; runs in a worker."""
         raise NotImplementedError
 
-    def raw(self, corpus: str, domain: str, *, address: str, body: bytes, mime: str, language: str = "") -> Raw:
+    def raw(
+        self, corpus: str, domain: str, *, address: str, body: bytes, mime: str, language: str = "", title: str = ""
+    ) -> Raw:
         return Raw(
             corpus=corpus,
             domain=domain,
@@ -119,6 +122,7 @@ class Source(Strict, kw_only=True, tag_field="kind"):
             body=body,
             mime=mime,
             language=language or self.language,
+            title=title,
         )
 
     def drop(self, address: str, reason: str, detail: str = "", *, error: bool = False, excerpt: str = "") -> Drop:

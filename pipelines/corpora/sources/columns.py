@@ -30,11 +30,11 @@ class Columns(Strict, kw_only=True):
     """
 
     text: str | tuple[str, ...] = "text"
-    id: str = ""
-    url: str = ""
-    title: str = ""
-    license: str = ""
-    language: str = ""
+    id: str = ""  # lasting name of a record, for its address
+    url: str = ""  # address of a page; goes before `id`
+    title: str = ""  # of the document
+    license: str = ""  # of the record; else the source's
+    language: str = ""  # ISO 639 code; else the source's
     scores: tuple[str, ...] = ()
 
     @property
@@ -54,8 +54,8 @@ class Table(Source, kw_only=True):
     it. A record's address is its URL or id (when mapped), the file, and the place in it.
     """
 
-    suffixes: tuple[str, ...]
-    columns: Columns = msgspec.field(default_factory=Columns)
+    suffixes: tuple[str, ...]  # ends of the names of files that are read
+    columns: Columns = msgspec.field(default_factory=Columns)  # which column holds what
     holds: Held = "text"
     max_bytes: int = 8 << 20  # of one record
 

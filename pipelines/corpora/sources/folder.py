@@ -16,9 +16,9 @@ from trivium.pipelines.corpora.sources.base import Place, RefusedError, Source
 class Folder(Source, kw_only=True):
     """Base of sources that read each matching file below a folder as one item."""
 
-    suffixes: tuple[str, ...]
-    max_bytes: Annotated[int, msgspec.Meta(ge=1)] = 8 << 20
-    mime: str = "application/octet-stream"
+    suffixes: tuple[str, ...]  # ends of the names of files that are read
+    max_bytes: Annotated[int, msgspec.Meta(ge=1)] = 8 << 20  # of one file; a larger one is a reject
+    mime: str = "application/octet-stream"  # what the files are taken for
 
     def places(self, base: Path) -> Iterator[Place]:
         yield from file_places(self.where(base), self.suffixes)

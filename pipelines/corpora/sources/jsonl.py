@@ -31,7 +31,7 @@ class Jsonl(Table, kw_only=True, tag="jsonl"):
     """
 
     suffixes: tuple[str, ...] = tuple(f".{kind}{end}" for kind in ("jsonl", "ndjson", "json") for end in _ENDS)
-    max_ratio: Annotated[float, Meta(ge=1)] = 200.0
+    max_ratio: Annotated[float, Meta(ge=1)] = 200.0  # how many times its size a compressed file may unpack to
     max_whole: Annotated[int, Meta(ge=1)] = 64 << 20
 
     def places(self, base: Path) -> Iterator[Place]:

@@ -31,7 +31,7 @@ class Parquet(Table, kw_only=True, tag="parquet"):
 
     suffixes: tuple[str, ...] = (".parquet",)
     max_group: Annotated[int, Meta(ge=1)] = 8 << 30
-    max_ratio: Annotated[float, Meta(ge=1)] = 200.0
+    max_ratio: Annotated[float, Meta(ge=1)] = 200.0  # how many times its size a column may unpack to
 
     def places(self, base: Path) -> Iterator[Place]:
         yield from file_places(self.where(base), self.suffixes, one=True)

@@ -53,8 +53,8 @@ class PictureStore:
     def __init__(self, sets: Mapping[str, ShardSet], decoders: Decoders, data: Data) -> None:
         self.sets, self.decoders = sets, decoders
         self._patience = Patience(data.read_seconds, data.read_attempts)
-        self._kept: OrderedDict[Key, Future[Pictures]] = OrderedDict()
-        self._sizes: dict[Key, int] = {}
+        self._kept: dict[Key, Future[Pictures]] = {}
+        self._sizes: OrderedDict[Key, int] = OrderedDict()  # of what was handed out, the longest unused first
         self._room = data.cache_mib * MIB
         self._lock = threading.Lock()  # the feed's thread and an evaluation share the store
         self._threads: ThreadPoolExecutor | None = None
@@ -65,7 +65,8 @@ class PictureStore:
         with self._lock:
             found = self._kept.get(key)
             if found is not None:
-                self._kept.move_to_end(key)
+                if key in self._sizes:
+                    self._sizes.move_to_end(key)
                 return found
             if self.decoders.workers:
                 if self._threads is None:
@@ -93,6 +94,7 @@ class PictureStore:
         except BaseException:
             with self._lock:
                 self._kept.pop(key, None)
+                self._room += self._sizes.pop(key, 0)
             raise
         self._keep(key, pictures.bytes)
         return pictures
@@ -103,12 +105,10 @@ class PictureStore:
             if key not in self._sizes and key in self._kept:
                 self._sizes[key] = size
                 self._room -= size
-            for old in list(self._kept):
-                if self._room >= 0:
-                    break
-                if old in self._sizes:
-                    del self._kept[old]
-                    self._room += self._sizes.pop(old)
+            while self._room < 0 and self._sizes:
+                old, freed = self._sizes.popitem(last=False)
+                del self._kept[old]
+                self._room += freed
 
     def _make(self, key: Key) -> Pictures:
         corpus, record = key

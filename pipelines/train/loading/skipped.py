@@ -22,10 +22,13 @@ SHOWN = 8  # keys in a metrics line
 
 
 class Skipped:
-    """Counts of documents read and left out so far, both of them state of the run."""
+    """Counts of documents read and left out so far, both of them state of the run.
 
-    def __init__(self, path: Path, most: float) -> None:
-        self.path, self.most = path, most
+    Of several ranks, all keep the counts and one `writes`.
+    """
+
+    def __init__(self, path: Path, most: float, *, writes: bool = True) -> None:
+        self.path, self.most, self.writes = path, most, writes
         self.documents = self.skipped = 0
         self._log: MetricsLog | None = None
 
@@ -35,6 +38,8 @@ class Skipped:
 
     def begin(self, step: int) -> None:
         """Opens the file and cuts the lines behind `step`; -1 begins anew."""
+        if not self.writes:
+            return
         self._log = MetricsLog(self.path)
         self._log.cut(step)
 
@@ -51,8 +56,8 @@ class Skipped:
         if not skips:
             return None
         self.skipped += len(skips)
-        assert self._log is not None
-        for skip in skips:
+        assert self._log is not None or not self.writes
+        for skip in skips if self._log is not None else ():
             self._log.write({"step": step, "side": "train", **msgspec.to_builtins(skip)})
         if self.skipped > self.most * max(self.documents, AT_LEAST):
             raise self._spent(step, skips)

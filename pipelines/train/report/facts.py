@@ -30,6 +30,7 @@ def summarize(lines: Sequence[Line], run: dict[str, Any]) -> dict[str, Any]:
     time = split_time(lines)
     tokens = {kind: sum(line["tokens"][kind] for line in steps) for kind in ("text", "vision")}
     busy = sum(line["time"]["step"] for line in steps)
+    used = [line["time"]["mfu"] for line in steps if line["time"].get("mfu")]
     return {
         "complete": bool(steps) and steps[-1]["step"] == run["steps"],
         "step": steps[-1]["step"] if steps else 0,
@@ -46,6 +47,7 @@ def summarize(lines: Sequence[Line], run: dict[str, Any]) -> dict[str, Any]:
         "throughput": {
             "tokens_per_second": round(sum(tokens.values()) / busy, 1) if busy else None,
             "median_step_seconds": round(median(line["time"]["step"] for line in steps), 4) if steps else None,
+            "median_mfu": round(median(used), 6) if used else None,
         },
         "time": {part: round(seconds, 3) for part, seconds in time.items()},
         "waiting_for_data": round(time["data"] / busy, 5) if busy else None,

@@ -206,7 +206,8 @@ def _speed(steps: Sequence[Line], bands: tuple[Band, ...]) -> list[Chart]:
     x = [line["step"] for line in steps]
     rate = [sum(line["tokens"].values()) / line["time"]["step"] if line["time"]["step"] else None for line in steps]
     fill = [100 * line["fill"] for line in steps]
-    return [
+    used = [100 * line["time"]["mfu"] if line["time"].get("mfu") else None for line in steps]
+    charts = [
         Chart(
             "Throughput",
             "Text and vision tokens a second of the optimizer step, evaluation and checkpoints apart.",
@@ -223,6 +224,19 @@ def _speed(steps: Sequence[Line], bands: tuple[Band, ...]) -> list[Chart]:
             bands,
         ),
     ]
+    if any(used):
+        charts.insert(
+            1,
+            Chart(
+                "Model FLOPs utilisation",
+                "What the mathematics of a step asks for, over what the GPUs' data sheets promise in its time (bf16).",
+                "%",
+                (Series("each step", x, used, "s2", thin=True), Series("MFU", x, smoothed(used), "s2")),
+                bands,
+                floor=0.0,
+            ),
+        )
+    return charts
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -1,5 +1,6 @@
 """Candidate pairs of band buckets, small and hot, and the sorting behind them, in memory and by the disk."""
 
+from collections.abc import Iterable
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -7,7 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trivium.data.dedup.buckets import ALL_PAIRS, BAND_RECORD, band_records, distinct_pairs, pairs
+from trivium.data.dedup import buckets
+from trivium.data.dedup.buckets import (
+    ALL_PAIRS,
+    BAND_RECORD,
+    band_records,
+    crowd_pairs,
+    crowd_records,
+    distinct_pairs,
+    pairs,
+)
 from trivium.data.dedup.sketches import SetReader, alike, compact, place, row_type, write_set
 from trivium.data.dedup.spill import ordered
 from trivium.errors import BuildError
@@ -55,7 +65,11 @@ def records(values: np.ndarray, band: int | None = None) -> list[bytes]:
 
 def found_pairs(blocks: list[bytes], folder, most: int = 10**6) -> dict[tuple[int, int], int]:
     """Each candidate pair, the smaller place first, and its band."""
-    raw = [rows.tobytes() for rows in pairs(blocks, 0.75, most, folder) if len(rows)]
+    return named((rows.tobytes() for rows in pairs(blocks, 0.75, most, folder)), folder, most)
+
+
+def named(raw: Iterable[bytes], folder, most: int = 10**6) -> dict[tuple[int, int], int]:
+    raw = [block for block in raw if block]
     given = [(a, b, band) for found in distinct_pairs(raw, most, folder) for a, b, band in zip(*found, strict=True)]
     assert len(given) == len({(a, b) for a, b, _ in given})
     return {(min(int(a), int(b)), max(int(a), int(b))): int(band) for a, b, band in given}
@@ -105,6 +119,34 @@ def test_copies_in_a_hot_bucket_are_found_by_pairs_linear_in_its_members(tmp_pat
     recall = sum((number, 8_000 + number) in found for number in range(400)) / 400
     assert recall > 0.9
     assert found == found_pairs(records(values, band=0), tmp_path, 10**6)
+
+
+def test_a_crowd_is_shared_by_workers_that_find_what_one_would(tmp_path, monkeypatch):
+    """Each takes at most one order of it, or the part of one whose tails begin alike; copies are still found."""
+    values = hot(np.random.default_rng(5), 3_000, 300, 0.9)
+    alone = found_pairs(records(values, band=0), tmp_path)
+    monkeypatch.setattr(buckets, "CROWD", 2_999)
+    handed = [found for found in pairs(records(values, band=0), 0.75, 1000, tmp_path) if len(found)]
+    assert {found.shape[1] for found in handed} == {BAND_RECORD}
+    assert sum(map(len, handed)) == len(values)
+
+    def shared(order: int, jobs: int) -> tuple[list[int], dict[tuple[int, int], int]]:
+        blocks: dict[int, list[bytes]] = {}
+        for rows in handed[::order]:
+            for low in range(jobs):
+                for number, block in crowd_records(rows, (64 * low // jobs, 64 * (low + 1) // jobs, 64)):
+                    blocks.setdefault(number, []).append(block)
+        found = (rows.tobytes() for mine in blocks.values() for rows in crowd_pairs(mine, 0.75, 1000, tmp_path))
+        return [sum(map(len, mine)) // (1 + BAND_RECORD) for mine in blocks.values()], named(found, tmp_path)
+
+    sizes, found = shared(1, 1)
+    assert sum(sizes) == 4 * len(values)
+    assert len(sizes) > 16
+    assert max(sizes) <= len(values)
+    assert shared(-1, 3)[1] == found
+    copies = {(number, 3_000 + number) for number in range(300)}
+    assert len(copies & found.keys()) > 0.9 * len(copies)
+    assert len(copies & found.keys()) > 0.97 * len(copies & alone.keys())  # across a cut no neighbours are looked for
 
 
 def test_identical_texts_of_a_hot_bucket_hang_on_one(tmp_path):

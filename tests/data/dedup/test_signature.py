@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trivium.data.dedup.near import NearDedup
 from trivium.data.dedup.shingles import jaccard, shingles, shingles_of
 from trivium.data.dedup.signature import HEAD, estimate, sign, sign_hashes, sign_texts, spec
+from trivium.data.dedup.sketches import alike, compact
 from trivium.errors import DigestError
 
 ENGINES = ("rensa", "datasketch")
@@ -87,3 +89,13 @@ def test_short_texts_have_no_signature():
     assert sign("one two three four five six seven", made(), min_words=20) == b""
     assert sign("", made(), min_words=0) == b""
     assert sign("one two three four", made(), min_words=4) == b""  # fewer words than an n-gram
+
+
+def test_two_unrelated_books_are_no_duplicates():
+    """Long texts of one language share their short runs of characters, and nearly no run of five words."""
+    random = np.random.default_rng(3)
+    words = ["".join(random.choice(list("etaoinshr"), 3)) for _ in range(400)]
+    books = [" ".join(words[at] for at in random.integers(0, len(words), 20_000)) for _ in range(2)]
+    short = [{book[at : at + 5] for at in range(len(book) - 4)} for book in books]
+    assert len(short[0] & short[1]) > 0.75 * len(short[0] | short[1])
+    assert alike(*(compact(shingles_of(book, NearDedup().ngram)) for book in books)) < 0.01

@@ -1,5 +1,7 @@
 """Words and shingles of any script: the fast batch against the slow definition, and what an edit may change."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -32,6 +34,14 @@ def test_a_batch_is_read_as_each_text_by_the_definition(texts, ngram, block):
     assert found.hashes.tolist() == [word_hash(word) for one in expected for word in one]
     for made, one in zip(pieces.sets(), expected, strict=True):
         assert made.tolist() == shingles(one, ngram).tolist()
+
+
+def test_the_first_text_of_a_process_may_be_ascii():
+    """Tables are filled as characters are met, and ASCII's are not looked for."""
+    spec = importlib.util.find_spec("trivium.data.dedup.words")
+    fresh = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fresh)
+    assert fresh.hash_words(["Two words"]).hashes.tolist() == [word_hash("two"), word_hash("words")]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ import sys
 import threading
 import time
 
+from trivium.errors import GuardError
+
 
 def echo(request: object) -> object:
     return request
@@ -119,3 +121,52 @@ def lie(_: object) -> None:
 
 def recurse(depth: int) -> int:
     return 0 if depth == 0 else 1 + recurse(depth - 1)
+
+
+MARKS: list[str] = []
+
+
+def leave_a_mark(mark: str) -> dict[str, object]:
+    """Changes everything that a later request could see."""
+    import json
+
+    found = [*MARKS, *os.listdir("."), getattr(json, "mark", "")]
+    MARKS.append(mark)
+    json.mark = mark  # type: ignore[attr-defined]
+    with open("mark", "w") as file:
+        file.write(mark)
+    os.makedirs("folder/inner")
+    return {"found": [entry for entry in found if entry], "maker": os.getppid(), "pid": os.getpid()}
+
+
+def kill_the_maker(_: object) -> str:
+    """Ends the process that forked this one, where it can."""
+    import signal
+
+    try:
+        os.kill(os.getppid(), signal.SIGKILL)
+    except PermissionError:
+        return "refused"
+    return "killed"
+
+
+def complain(_: object) -> None:
+    raise GuardError("odd", "words that no reply can hold: \ud800")
+
+
+def order(text: str) -> int:
+    return hash(text)
+
+
+def some_die(value: int) -> int:
+    if value % 5 == 3:
+        os.kill(os.getpid(), 9)
+    if value % 5 == 4:
+        time.sleep(60)
+    return value * value
+
+
+def perform(request: tuple[str, object]) -> object:
+    """Any task of this file, by name."""
+    name, argument = request
+    return globals()[name](argument)

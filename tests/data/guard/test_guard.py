@@ -14,8 +14,8 @@ import msgspec
 import psutil
 import pytest
 
-from trivium.data.guard import Guard, Limits, Sandbox, sandbox
-from trivium.data.guard.sandbox import readable
+from trivium.data.guard import Guard, Limits, Profile, Sandbox, sandbox
+from trivium.data.guard.sandbox import _interpreter, _walls, readable
 from trivium.errors import BuildError, GuardError, MissingDependencyError
 
 TASKS = Path(__file__).parent
@@ -41,7 +41,7 @@ def nothing_left() -> Iterator[None]:
     files, children = me.num_fds(), {child.pid for child in me.children(recursive=True)}
     yield
     assert me.num_fds() == files
-    assert {child.pid for child in me.children(recursive=True)} == children
+    assert {child.pid for child in me.children(recursive=True)} <= children
 
 
 def strong() -> None:
@@ -61,33 +61,32 @@ def test_answers_come_back_typed_from_one_lasting_child(isolation: Sandbox) -> N
     assert g.starts == 1
 
 
-@pytest.mark.parametrize(
-    ("task", "request_", "reason"),
-    [
-        ("hold_the_gil", 20, "timeout"),
-        ("spin_in_c", 0, "timeout"),
-        ("allocate", 10 << 30, "memory"),
-        ("segfault", 0, "crashed"),
-        ("abort", 0, "crashed"),
-        ("leave", 0, "crashed"),
-        ("big", 4 << 20, "output_too_large"),
-        ("lie", 0, "output_too_large"),
-        ("recurse", 1_000_000, "refused"),
-        ("fork", 3, "refused"),
-        ("execute", "/usr/bin/env", "refused"),
-        ("read", "/nonexistent", "refused"),
-    ],
-)
-def test_each_misbehaviour_has_its_reason_and_the_next_call_works(
-    task: str, request_: object, reason: str, isolation: Sandbox
-) -> None:
-    with guard(task, isolation=isolation) as g:
-        for _ in range(2):
+MISBEHAVIOUR = {
+    ("hold_the_gil", 20): "timeout",
+    ("spin_in_c", 0): "timeout",
+    ("allocate", 10 << 30): "memory",
+    ("segfault", 0): "crashed",
+    ("abort", 0): "crashed",
+    ("leave", 0): "crashed",
+    ("big", 4 << 20): "output_too_large",
+    ("lie", 0): "output_too_large",
+    ("complain", 0): "odd",
+    ("recurse", 1_000_000): "refused",
+    ("fork", 3): "refused",
+    ("execute", "/usr/bin/env"): "refused",
+    ("read", "/nonexistent"): "refused",
+}
+
+
+def test_each_misbehaviour_has_its_reason_and_the_next_call_works(isolation: Sandbox) -> None:
+    with guard("perform", isolation=isolation) as g:
+        for request, reason in MISBEHAVIOUR.items():
             began = time.monotonic()
             with pytest.raises(GuardError) as caught:
-                g.call(request_, int)
-            assert caught.value.reason == reason, str(caught.value)
+                g.call(request, int)
+            assert caught.value.reason == reason, f"{request}: {caught.value}"
             assert time.monotonic() - began < 10 * LIMITS.wall_seconds + LIMITS.start_seconds
+        assert g.call(("echo", 7), int) == 7
 
 
 def test_only_what_came_from_outside_is_transient(isolation: Sandbox) -> None:
@@ -140,7 +139,7 @@ def test_the_file_system_holds_only_the_interpreter_and_its_libraries(tmp_path: 
             with pytest.raises(GuardError, match="No such file"):
                 g.call(path, str)
     with guard("strangers") as g:
-        places = ["/lib", "/lib32", "/lib64", "/dev", "/scratch", *readable([TASKS])]
+        places = ["/lib", "/lib32", "/lib64", "/dev", "/scratch", *readable(Profile(), [TASKS])]
         assert g.call(places, list[str]) == []
         (found,) = g.call([place for place in places if place != str(TASKS)], list[str])
         assert TASKS.is_relative_to(found)
@@ -151,6 +150,11 @@ def test_the_file_system_holds_only_the_interpreter_and_its_libraries(tmp_path: 
                 g.call(path, int)
             assert caught.value.reason == "refused"
     assert secret.read_text() == "x"
+    # By the mounts alone, whoever asks: neither a lent user nor Landlock stands behind them here.
+    walls = _walls(Sandbox(program=sandbox().program), LIMITS, Profile(), [])
+    code = "open('/scratch/x', 'w'); open('/x', 'w')"
+    done = subprocess.run([*walls, "--", *_interpreter(), "-c", code], capture_output=True, text=True, check=False)
+    assert "Read-only file system: '/x'" in done.stderr
 
 
 def test_without_namespaces_landlock_keeps_files_away(tmp_path: Path) -> None:
@@ -180,10 +184,12 @@ def test_threads_work_and_what_a_library_prints_stays_out_of_the_protocol(isolat
 
 
 def test_a_child_that_dies_between_calls_costs_no_record(isolation: Sandbox) -> None:
+    before = set(psutil.Process().children(recursive=True))  # of other tests, which still need them
     with guard("echo", isolation=isolation) as g:
         assert g.call(1, int) == 1
         for child in reversed(psutil.Process().children(recursive=True)):
-            child.kill()
+            if child not in before:
+                child.kill()
         time.sleep(0.1)
         assert g.call(2, int) == 2
         assert g.starts == 2

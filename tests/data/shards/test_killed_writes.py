@@ -2,13 +2,11 @@
 
 import pickle
 import random
-import shutil
 import signal
 import subprocess
 import sys
 
 import msgspec
-import pytest
 
 from trivium.data.records import Text, finish
 from trivium.data.shards import ShardSet, write_set
@@ -19,8 +17,7 @@ KILLED = """
 import os, pickle, signal, sys
 from pathlib import Path
 from trivium.data.shards import Manifest, write_set
-folder, at = Path(sys.argv[1]), int(sys.argv[2])
-calls = 0
+calls, at = 0, 0
 def dying(real):
     def call(*arguments, **options):
         global calls
@@ -29,10 +26,16 @@ def dying(real):
             os.kill(os.getpid(), signal.SIGKILL)
         return real(*arguments, **options)
     return call
-items, base = pickle.loads(Path(sys.argv[3]).read_bytes())
+items, base = pickle.loads(Path(sys.argv[1]).read_bytes())
 os.replace, os.unlink, os.fsync = dying(os.replace), dying(os.unlink), dying(os.fsync)
-write_set(folder, items, base, target_bytes=30_000)
-print(calls)
+for word in sys.argv[2:]:  # a process of its own each, forked after the imports
+    at, _, folder = word.partition(":")
+    at = int(at)
+    if (child := os.fork()) == 0:
+        write_set(Path(folder), items, base, target_bytes=30_000)
+        print(calls)
+        sys.exit(0)
+    print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
@@ -40,30 +43,32 @@ def files(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.slow
 def test_a_killed_write_leaves_no_half_tar_and_a_rerun_no_gap(tmp_path, texts, base):
     (tmp_path / "items").write_bytes(pickle.dumps((texts[:20], base)))
 
-    def run(folder, at):
-        command = [sys.executable, "-c", KILLED, str(folder), str(at), str(tmp_path / "items")]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+    def run(*at_and_folder):
+        words = [f"{at}:{folder}" for at, folder in at_and_folder]
+        command = [sys.executable, "-c", KILLED, str(tmp_path / "items"), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
-    calls = int(run(tmp_path / "whole", 0).stdout)
+    told, ended = run((0, tmp_path / "whole"))
+    calls = int(told)
+    assert ended == "ended 0"
     whole = files(tmp_path / "whole")
     names = [info.name for info in ShardSet.open(tmp_path / "whole").manifest.shards]
     assert names == [f"licences-all-{number:05d}.tar" for number in range(len(names))]
     assert len(names) > 2
-    for at in random.Random(3).sample(range(1, calls + 1), min(calls, 6)):
-        folder = tmp_path / f"killed-{at}"
+    killed = {at: tmp_path / f"killed-{at}" for at in random.Random(3).sample(range(1, calls + 1), min(calls, 6))}
+    for folder in killed.values():
         begin(folder)
-        assert run(folder, at).returncode == -signal.SIGKILL
+    assert run(*killed.items()) == [f"ended {-signal.SIGKILL}"] * len(killed)
+    for folder in killed.values():
         if (folder / "manifest.json").exists():  # killed in the last steps, which tidy up
             assert verify(folder).problems == []
         for tar in (folder / "shards").glob("*.tar"):  # what has its name is whole
             assert whole[f"shards/{tar.name}"] == tar.read_bytes()
-        assert run(folder, 0).returncode == 0
-        assert files(folder) == whole
-        shutil.rmtree(folder)
+    run(*((0, folder) for folder in killed.values()))
+    assert all(files(folder) == whole for folder in killed.values())
 
 
 def test_records_written_are_records_read_over_hundreds_of_shards(tmp_path, texts, base):

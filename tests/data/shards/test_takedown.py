@@ -227,40 +227,69 @@ def test_damage_in_a_touched_shard_stops_before_anything_changes(folder, damage)
     assert verify(folder).problems == []
 
 
+def test_what_stays_goes_to_a_new_set_or_nowhere(folder, damage, tmp_path):
+    """Nothing is left of a copy of which nothing was to be dropped, or in which a shard is damaged."""
+    keys = tuple(str(key) for key in ShardSet.open(folder).entries.id)
+    before, left, empty = files(folder), tmp_path / "left", tmp_path / "empty"
+    empty.mkdir()
+    found = drop(folder, Wanted(ids=("0" * 26,)), reason="r", by="b", out=left)
+    assert (found.ids, left.exists(), files(folder)) == ((), False, before)
+    found = drop(folder, Wanted(ids=keys[:1]), reason="r", by="b", out=left)
+    assert set(ShardSet.open(left).entries.id.tolist()) == set(keys[1:])
+    assert (found.manifest.records, files(folder)) == (len(keys) - 1, before)
+    damage.flip_member(folder, 0, "json")
+    before = files(folder)
+    for key, match in ((keys[1], "add --id"), (keys[-1], f"verify {folder}")):  # in a shard that is rewritten, or not
+        for target in (tmp_path / "none", empty):
+            with pytest.raises(ShardError, match=match):
+                drop(folder, Wanted(ids=(key,)), reason="r", by="b", out=target)
+    assert (list(empty.iterdir()), (tmp_path / "none").exists(), files(folder)) == ([], False, before)
+    with pytest.raises(UsageError, match="is there already"):
+        drop(folder, Wanted(ids=keys[:1]), reason="r", by="b", out=left)
+
+
 KILLED = """
 import os, signal, sys
-calls = 0
+from trivium.data.shards.takedown import Wanted, drop, refuse_return
+calls, at = 0, 0
 def dying(real):
     def call(*arguments, **options):
         global calls
         calls += 1
-        if calls == int(sys.argv[2]):
+        if calls == at:
             os.kill(os.getpid(), signal.SIGKILL)
         return real(*arguments, **options)
     return call
-from trivium.data.shards.takedown import Wanted, drop, refuse_return
 os.replace, os.unlink, os.fsync = dying(os.replace), dying(os.unlink), dying(os.fsync)
-drop(sys.argv[1], Wanted(licences=("GPL-*",)), reason="r", by="b", when="2026-01-31")
-print(calls)
+for word in sys.argv[1:]:  # a process of its own each, forked after the imports
+    at, _, folder = word.partition(":")
+    at = int(at)
+    if (child := os.fork()) == 0:
+        drop(folder, Wanted(licences=("GPL-*",)), reason="r", by="b", when="2026-01-31")
+        print(calls)
+        sys.exit(0)
+    print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
 def test_killed_anywhere_it_leaves_the_old_set_or_the_new(mixed, tmp_path):
-    def run(folder, at):
-        return subprocess.run(
-            [sys.executable, "-c", KILLED, str(folder), str(at)], capture_output=True, text=True, check=False
-        )
+    def run(*at_and_folder):
+        words = [f"{at}:{folder}" for at, folder in at_and_folder]
+        done = subprocess.run([sys.executable, "-c", KILLED, *words], capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
 
     old = ids_of(mixed)
     done = shutil.copytree(mixed, tmp_path / "done")
-    calls = int(run(done, 0).stdout)
+    told, ended = run((0, done))
+    calls = int(told)
+    assert ended == "ended 0"
     new = ids_of(done)
     assert len(old) > len(new) > 0
     assert calls > 10
+    folders = {at: shutil.copytree(mixed, tmp_path / f"killed-{at}") for at in range(1, calls + 1, max(1, calls // 12))}
+    assert run(*folders.items()) == [f"ended {-signal.SIGKILL}"] * len(folders)
     seen = set()
-    for at in range(1, calls + 1, max(1, calls // 12)):
-        folder = shutil.copytree(mixed, tmp_path / f"killed-{at}")
-        assert run(folder, at).returncode == -signal.SIGKILL
+    for folder in folders.values():
         left = ids_of(folder)
         assert left in (old, new)
         seen.add(len(left))

@@ -2,6 +2,7 @@
 
 import re
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -54,6 +55,57 @@ def test_the_page_goes_when_too_little_is_left_or_a_rule_says_so():
     assert run("\n".join((*GOOD, "No end but long enough")), ends=()).document.meta.scores["c4_removed_lines"] == 0
     sentences = "One is here. Two is there! Three, e.g. this one? Four.\n这是第一句。这是第二句！\n" + GOOD[0]
     assert run(sentences, min_words=1).document.meta.scores["c4_sentences"] == 8  # `e.g.` counts as one
+
+
+WRAPPED = """# A heading.
+
+The first paragraph goes over
+two lines, as editors wrap
+it. It has a second one.[3]
+It ends here.
+
+Its title
+---------
+- An item that is wrapped behind
+  its sixth word.
+- short item.
+| a | row that ends with enough words. |
+
+And this one never comes to
+an end
+
+```
+print("five words are in here.")
+x = 1
+```
+He said: "The code of
+conduct is short."
+
+By going on you accept our Cookie
+Policy and all its words.
+"""
+
+
+def test_wrapped_lines_are_judged_by_paragraph():
+    kept = run(WRAPPED, wrapped=True)
+    assert kept.document.text == (
+        "The first paragraph goes over\ntwo lines, as editors wrap\nit. It has a second one.\nIt ends here.\n\n"
+        "- An item that is wrapped behind\nits sixth word.\n\n"
+        'He said: "The code of\nconduct is short."\n'
+    )
+    assert "over" not in run(WRAPPED).document.text  # line by line the paragraph's head is no sentence
+    web = "\n".join((*GOOD, "Menu", "", "Another line that stays here."))  # one paragraph a line: nothing is wrapped
+    assert run(web) == run(web, wrapped=False)
+    parts = "\n\n".join((*GOOD, "Menu"))
+    assert run(parts, wrapped=True).document.meta.scores == run(parts).document.meta.scores
+    assert run(run(parts, wrapped=True).document.text, wrapped=True).document.text == "\n\n".join(GOOD) + "\n"
+
+
+def test_the_option_left_out_changes_no_digest():
+    plain = msgspec.to_builtins(C4Lines.Config())
+    assert "wrapped" not in plain
+    assert msgspec.to_builtins(C4Lines.Config(wrapped=False)) == plain
+    assert msgspec.to_builtins(C4Lines.Config(wrapped=True)) == {**plain, "wrapped": True}
 
 
 def test_pictures_stay_between_the_texts():

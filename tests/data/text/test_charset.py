@@ -1,8 +1,12 @@
 """Encodings: found by mark, by NULs, by what decodes; a wrong declaration and mixed files are mended."""
 
-import pytest
+import re
 
-from trivium.data.text.charset import decode, decode_page
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivium.data.text.charset import _beyond_ascii, _is_no_chance, decode, decode_page, junk
 
 TEXT = "Größe – naïve “café” élève; " * 3
 LONG = TEXT + "plain words of ASCII " * 50
@@ -38,3 +42,10 @@ def test_files_that_were_joined_in_two_encodings_are_read_as_both():
     assert decode(body) == (TEXT * 3 + "Größe café", "utf-8+windows-1252")
     assert decode(b"\xef\xbb\xbf" + body)[0].endswith("Größe café")
     assert decode("Größe café élève ".encode("cp1252") * 9)[0] == "Größe café élève " * 9
+
+
+@given(st.text(st.characters(max_codepoint=0xFF) | st.sampled_from("\x1b\x85\ufffd漢ŵ😀"), max_size=30))
+def test_shares_and_counts_are_those_of_the_characters(text):
+    plain = re.findall("[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffd]", text)
+    assert junk(text) == len(plain) / max(1, len(text))
+    assert _is_no_chance(text.encode(), text) == (_beyond_ascii(text) >= 3)

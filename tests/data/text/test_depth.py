@@ -3,10 +3,11 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from resiliparse.parse.html import HTMLTree
 
+from trivium.data.text import depth
 from trivium.data.text.depth import nesting_bound
 
 TAGS = ("div", "b", "span", "table", "td", "tr", "p", "li", "ul", "i", "a", "section", "br")
@@ -31,8 +32,27 @@ def true_depth(page: str) -> int:
 @given(st.lists(st.tuples(st.sampled_from(TAGS), st.sampled_from(("<{}>", "</{}>", "<{} a='</div>'>x"))), max_size=120))
 def test_the_parser_nests_at_most_about_four_times_the_bound(parts):
     page = "<" * 1 + "html>" + "".join(shape.format(tag) for tag, shape in parts)
-    bound = nesting_bound(page + "<br>" * 10_000, 9_999)
-    assert true_depth(page) <= 4 * bound + 8
+    assert true_depth(page) <= 4 * depth._nesting(page, 9_999) + 8
+
+
+CRUMBS = (
+    "<div>", "</div>", "<b>", "</b>", "<B id=x>", "<b ", "<i>x</i>", "<li>", "<p-x>", "</p-x>", "<a title='</div>'>",
+    "\"", "'", ">", "<!--", "-->", "<script>", "</script>", "<span class='a'>x</span>", "<br/>", "<path/>",
+    "</tt </b>", "<ſ>", "text", " ",
+)  # fmt: skip
+
+
+@example("<div>" * 4 + "<li>x</li>" * 4, 3)
+@example("<div>" * 2 + "<div><div></div></div>", 2)
+@example("<b 1><b 2><b 3></i></i></i><b 4><b 5><div>", 3)
+@given(st.lists(st.sampled_from(CRUMBS), max_size=40).map("".join), st.integers(0, 6))
+def test_what_is_counted_first_never_hides_what_the_walk_would_see(page, cap):
+    assert (nesting_bound(page, cap) > cap) == (depth._nesting(page, cap) > cap)
+    few, depth._FEW = depth._FEW, cap
+    try:
+        assert not depth._few_open(page) or depth._tangle(page, 0) == 0
+    finally:
+        depth._FEW = few
 
 
 @pytest.mark.parametrize(

@@ -68,16 +68,19 @@ def _work(piece) -> int:
 
 def _spawn(ranks: int, folder: Path, device: str = "cpu") -> list[dict]:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["trivium.model.joint", "trivium.model.optim.sharded"])
     processes = [
         context.Process(target=runpy.run_path, args=(SCRIPT, {"ARGUMENTS": arguments}), daemon=True)
         for arguments in ((rank, ranks, str(folder), device) for rank in range(ranks))
     ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(120)
-        assert process.exitcode == 0
+    try:
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join(120)
+            assert process.exitcode == 0
+    finally:  # ranks that wait for each other would slow every later test
+        for process in processes:
+            process.kill()
     return [torch.load(folder / f"{rank}.pt", weights_only=False, map_location="cpu") for rank in range(ranks)]
 
 

@@ -1,24 +1,30 @@
 """Whole builds of a small real corpus: what is kept, that nothing is lost, and that every byte repeats."""
 
+import contextlib
 import hashlib
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from trivium.data.config import digest
 from trivium.data.shards import ShardSet, read_manifest, read_rejects
 from trivium.data.shards.diff import diff
 from trivium.data.shards.verify import verify
+from trivium.data.stage import Drop
 from trivium.errors import BuildError
 from trivium.pipelines.beam import BeamOptions, parse_options, run_job
 from trivium.pipelines.corpora.driver import build, cut
 from trivium.pipelines.corpora.recipe import load_recipe
+from trivium.pipelines.corpora.work import Work
 
 GOLDEN = Path(__file__).parents[2] / "golden/web-small.json"
 TWO = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
+LESS = "stages=[{kind: extract_html}, {kind: exact_dedup}]"  # a quarter of the recipe's jobs
 
 
 def sums(folder: Path) -> dict[str, str]:
@@ -109,26 +115,20 @@ def test_the_digests_are_the_golden_ones(built):
     assert found == json.loads(GOLDEN.read_text()), "explain a change of the golden file in its commit"
 
 
-def test_shuffled_input_gives_the_same_bytes(built, build_small, tmp_path):
-    build_small(tmp_path / "b", shuffle_seed=3)
+@pytest.mark.slow
+def test_two_processes_and_another_order_give_the_same_bytes(built, build_small, tmp_path):
+    build_small(tmp_path / "b", options=parse_options(TWO), shuffle_seed=3)
     assert sums(tmp_path / "b") == sums(built)
     assert report(tmp_path / "b") == report(built)
     assert diff(built, tmp_path / "b").identical
 
 
-@pytest.mark.slow
-def test_two_processes_give_the_same_bytes(built, build_small, tmp_path):
-    build_small(tmp_path / "b", options=parse_options(TWO))
-    assert sums(tmp_path / "b") == sums(built)
-    assert report(tmp_path / "b") == report(built)
-
-
 def test_shuffles_in_parts_give_the_same_bytes(built, build_small, tmp_path, monkeypatch):
     """Partitions of keys in several jobs, and in small pieces, as for a corpus too large for one."""
-    for module in ("near", "exact"):
+    for module in ("banded", "exact"):
         monkeypatch.setattr(f"trivium.pipelines.corpora.shuffles.{module}.IN_FLIGHT", 8_000)
         monkeypatch.setattr(f"trivium.pipelines.corpora.shuffles.{module}.PARTITION", 20)
-    monkeypatch.setattr("trivium.pipelines.corpora.shuffles.near.BUCKETS", 40)
+    monkeypatch.setattr("trivium.pipelines.corpora.shuffles.banded.BUCKETS", 40)
     monkeypatch.setattr("trivium.pipelines.corpora.shuffles.candidates.MOST", 30)
     monkeypatch.setattr("trivium.pipelines.corpora.blocks.RANGE", 6_000)
     jobs: Counter[str] = Counter()
@@ -161,7 +161,7 @@ def test_a_second_pass_removes_nothing(built, tmp_path, recipe_file, build_small
 
 def test_a_build_again_replaces_and_leaves_nothing_behind(built, build_small, tmp_path):
     out = tmp_path / "out"
-    build_small(out, "shards.target_bytes=20000")
+    build_small(out, "shards.target_bytes=20000", LESS)
     assert len(list((out / "shards").glob("*.tar"))) > len(list((built / "shards").glob("*.tar")))
     build_small(out)
     assert sums(out) == sums(built)
@@ -178,17 +178,56 @@ def test_a_build_again_replaces_and_leaves_nothing_behind(built, build_small, tm
 def test_limits_stop_the_build_and_write_nothing(build_small, tmp_path, override, message):
     with pytest.raises(BuildError, match=message):
         build_small(tmp_path / "out", override)
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [".build"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [".build", "rejects", "report"]
+    facts = json.loads((tmp_path / "out/report/report.json").read_bytes())
+    assert re.search(message, facts["stopped"])
+    assert not facts["complete"]
+    refused = [
+        json.loads(line) for path in (tmp_path / "out/rejects").iterdir() for line in path.read_bytes().splitlines()
+    ]
+    counts = Counter((one["stage"], one["reason"]) for one in refused)
+    assert counts == {(s["name"], r["reason"]): r["count"] for s in facts["stages"] for r in s["reasons"]} != {}
 
 
 def test_the_error_budget_names_the_worst_reasons(build_small, tmp_path, recipe_file):
     crawls = tmp_path / "crawls"
     shutil.copytree(recipe_file.parent / "inputs/pywb", crawls)
     whole = (crawls / "example.warc.gz").read_bytes()
-    for number in range(3):
+    for number in range(6):
         (crawls / f"cut-{number}.warc.gz").write_bytes(whole[:1000])
-    with pytest.raises(BuildError, match=r"3 of \d+ items failed, .*damaged 3, such as .*cut-\d.warc.gz"):
-        build_small(tmp_path / "out", f"sources.2.path={crawls}")
+    said = r"6 of \d+ items failed, .* allows 5 .*damaged 6, such as .*cut-0.warc.gz.*--set error_budget=0\.\d+"
+    less = (f"sources.2.path={crawls}", LESS)
+    with pytest.raises(BuildError, match=said):
+        build_small(tmp_path / "out", *less)
+    (crawls / "cut-5.warc.gz").unlink()  # five may fail in a corpus of any size, unless the recipe forgives nothing
+    with pytest.raises(BuildError, match=r"5 of \d+ items failed, and error_budget 0 allows 0"):
+        build_small(tmp_path / "out", *less, "error_budget=0")
+    assert build_small(tmp_path / "out", *less).rejects >= 5
+
+
+@pytest.mark.parametrize(
+    ("share", "items", "failed", "passes"),
+    [(0.01, 20, 5, True), (0.01, 499, 6, False), (0.01, 900, 9, True), (0.01, 900, 10, False), (0.0, 900, 1, False)],
+)
+def test_a_share_of_all_items_may_fail_and_five_of_few(tmp_path, recipe, share, items, failed, passes):
+    drops = [
+        Drop(source_id=f"{n}", source="faq", address=f"{n}", stage="read", reason="damaged", error=True)
+        for n in range(failed)
+    ]
+    (tmp_path / "drops-0").write_bytes(b"".join(msgspec.json.encode(drop) + b"\n" for drop in drops))
+    work = Work(
+        msgspec.structs.replace(recipe, error_budget=share),
+        tmp_path,
+        tmp_path,
+        BeamOptions(),
+        lambda *_: None,
+        key="",
+        at_new=lambda _: None,
+    )
+    work.counts["read/in"] = items
+    work.settled.append(tmp_path)
+    with contextlib.nullcontext() if passes else pytest.raises(BuildError, match=f"{failed} of {items} items failed"):
+        work.check_budget()
 
 
 def test_a_recipe_is_cut_after_its_shuffles(recipe):

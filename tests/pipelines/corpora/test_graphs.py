@@ -39,12 +39,37 @@ stages:
   - {{kind: repository_license, declared: true}}
   - {{kind: repository, group: repository}}
 """
+PICTURES = """
+version: 1
+corpus: pictures
+domain: pictures
+sources: [{{kind: svg_drawings, name: drawings, count: 4}}]
+stages:
+  - {{kind: svg_sanitize}}
+  - {{kind: svg_draw, pixels: [28], draw: {{twice: false, edits: 0, bugs: 0}}}}
+  - {{kind: picture_dedup}}
+  - {{kind: pair_tasks}}
+"""
+REWRITES = """
+version: 1
+corpus: rewrites
+domain: web
+sources: [{{kind: shards, name: text, path: {whole}}}]
+stages:
+  - {{kind: excerpts}}
+  - kind: rephrase
+    styles: [textbook@1]
+    backend: {{kind: fake}}
+    gate: {{checks: [loops]}}
+    cache: {cache}
+  - {{kind: rewrite_cap}}
+"""
 Graph = Callable[[beam.Pipeline], None]
 
 
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Graph]:
-    """The graph of every job of two builds that together have every shuffle, by the job's name."""
+    """The graph of every job of four builds that together have every shuffle, by the job's name."""
     folder = tmp_path_factory.mktemp("graphs")
     for page in sorted((EXAMPLES / "python/faq").glob("*.html"))[:3]:
         for copy in ("", "again-"):
@@ -62,9 +87,11 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Graph]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("trivium.pipelines.corpora.work.run_job", noted)
-        for name, text in (("text", TEXT), ("code", CODE)):
+        given = {"web": folder / "web", "tree": folder / "tree", "held": folder / "held.jsonl"}
+        given |= {"whole": folder / "out-text", "cache": folder / "cache"}
+        for name, text in (("text", TEXT), ("rewrites", REWRITES), ("code", CODE), ("pictures", PICTURES)):
             recipe = folder / f"{name}.yaml"
-            recipe.write_text(text.format(web=folder / "web", tree=folder / "tree", held=folder / "held.jsonl"))
+            recipe.write_text(text.format_map(given))
             build(load_recipe(recipe), folder, folder / f"out-{name}", BeamOptions())
     return found
 

@@ -2,7 +2,9 @@
 
 import random
 import shutil
+import types
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,13 +12,18 @@ from typer.testing import CliRunner
 
 from trivium.cli import app
 from trivium.data.config import from_mapping
+from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.kept import FOLDER, read_kept, read_tombstones
 from trivium.data.dedup.near import NearDedup
-from trivium.data.shards import ShardSet, read_rejects
-from trivium.errors import DigestError, ShardError
+from trivium.data.shards import ShardSet, read_manifest, read_rejects, write_manifest
+from trivium.data.shards.relatives import gave_way
+from trivium.errors import DigestError, ShardError, UsageError
 from trivium.pipelines.beam import BeamOptions
 from trivium.pipelines.corpora.driver import build
+from trivium.pipelines.corpora.dry import survey
+from trivium.pipelines.corpora.extent import Extent
 from trivium.pipelines.corpora.recipe import Recipe
+from trivium.pipelines.corpora.shuffles.keep import Earlier
 
 
 def recipe(kind: str, path: Path, against: tuple[Path, ...] = (), **near) -> Recipe:
@@ -32,6 +39,10 @@ def built(out: Path, *rest, **near) -> set[str]:
     """The source ids of a build."""
     build(recipe(*rest, **near), out.parent, out, BeamOptions())
     return set(ShardSet.open(out).entries.source_id.tolist())
+
+
+def dry(of: Recipe, out: Path, limit: int | None = None) -> dict[str, Any]:
+    return survey(of, out.parent, out, Extent(limit=limit), workers=1)
 
 
 def written(folder: Path, name: str, texts: list[str]) -> None:
@@ -86,10 +97,35 @@ def test_builds_one_after_the_other_are_the_build_of_everything(tmp_path, names)
     assert {one["source_id"] for one in msgspec.json.decode(told.stdout)} == laid
     assert old - gone == whole
     assert whole < old
+    check_left(tmp_path, names[:2])
     drops = list(read_rejects(tmp_path / names[-1]))
     near = [drop for drop in drops if drop.stage == "near_dedup"]
     assert any("of " + str(tmp_path / "a") in drop.detail for drop in near)
     assert all(drop.cluster and drop.beside and drop.band is not None for drop in near)
+
+
+def check_left(folder: Path, names: str) -> None:
+    """The first set without what gave way to the second, as a new one; the first stays as it was."""
+    first, second, left = folder / names[0], folder / names[1], folder / "left"
+    before = {path: path.read_bytes() for path in first.rglob("*") if path.is_file()}
+    table = CliRunner().invoke(app, ["shards", "tombstones", str(second)], env={"COLUMNS": "80"}).stdout
+    assert all(key in table for key in tombstones(second))  # to be given to other commands, so never cut
+    done = CliRunner().invoke(app, ["shards", "drop", str(first), "--tombstones", str(second), "--out", str(left)])
+    assert done.exit_code == 0, done.output
+    stays = set(ShardSet.open(first).entries.source_id.tolist()) - tombstones(second)
+    assert set(ShardSet.open(left).entries.source_id.tolist()) == stays
+    more = ["--id", min(stays), "--reason", "asked", "--dry-run", "--json"]
+    asked = CliRunner().invoke(app, ["shards", "drop", str(first), "--tombstones", str(second), *more])
+    assert msgspec.json.decode(asked.stdout)["records"] == len(ShardSet.open(first)) - len(stays) + 1
+    (takedown,) = ShardSet.open(left).manifest.takedowns
+    assert gave_way(left) == set(ShardSet.open(first).entries.source_id.tolist()) & tombstones(second)
+    dedup = ExactDedup(against=(str(left),))
+    earlier = Earlier(types.SimpleNamespace(base=folder), "exact_dedup", dedup)  # of all a build, the folder alone
+    assert earlier.gone() == [gave_way(left)]  # so what was taken out wins over no later record
+    assert takedown.reason == f"gave way to records of {second}"
+    assert {path: path.read_bytes() for path in first.rglob("*") if path.is_file()} == before
+    wrong = CliRunner().invoke(app, ["shards", "drop", str(second), "--tombstones", str(first), "--out", str(left)])
+    assert "it lays none" in str(wrong.exception)
 
 
 @pytest.mark.slow
@@ -112,6 +148,16 @@ def test_a_set_that_can_not_be_compared_is_refused_by_name(tmp_path):
     written(tmp_path / "in", "a.jsonl", generated(1)[:12])
     built(tmp_path / "a", "jsonl", tmp_path / "in")
     earlier = (tmp_path / "a",)
+    manifest, _ = read_manifest(tmp_path / "a")
+    write_manifest(tmp_path / "a", msgspec.structs.replace(manifest, limit=3))
+    later = recipe("jsonl", tmp_path / "in", earlier)
+    looks = (lambda: built(tmp_path / "b", "jsonl", tmp_path / "in", earlier), lambda: dry(later, tmp_path / "b"))
+    for look in looks:
+        with pytest.raises(UsageError, match=r"^stages.exact_dedup.against: .*a is a part .* --limit 3\), so dup"):
+            look()
+    assert dry(later, tmp_path / "b", limit=3)["limit"] == 3  # a part may be tried against a part
+    assert not (tmp_path / "b").exists()
+    write_manifest(tmp_path / "a", manifest)
     with pytest.raises(DigestError, match=r"near_dedup was made in another way: threshold 0\.75 there, 0\.8 here"):
         built(tmp_path / "b", "jsonl", tmp_path / "in", earlier, threshold=0.8)
     made = NearDedup().made

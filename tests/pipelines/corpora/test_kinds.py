@@ -13,8 +13,10 @@ import pytest
 
 from trivium.data.config import ConfigError, from_mapping
 from trivium.data.shards import ShardSet
+from trivium.errors import UsageError
 from trivium.pipelines.beam import BeamOptions
 from trivium.pipelines.corpora.driver import build
+from trivium.pipelines.corpora.extent import Extent
 from trivium.pipelines.corpora.recipe import Recipe
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "data/text/pdf"))  # the maker of PDFs
@@ -94,6 +96,15 @@ def test_every_kind_in_one_build(tmp_path, inputs):
     assert found == {"text_folder": 6, "html_folder": 1, "markdown_folder": 1, "latex_folder": 1, "pdf_folder": 1}
     texts = "\n".join(document.text for document in documents)
     assert all(line in texts.replace("\n", " ") for line in PROSE[:80])
+
+
+def test_a_build_does_not_stop_where_a_source_has_no_documents_yet(tmp_path):
+    """Its items would wait for an extractor that comes behind."""
+    sources = ({"kind": "latex_folder", "path": "latex"}, {"kind": "pdf_folder", "path": "pdf"})
+    two = recipe(*sources, stages=("extract_latex", "extract_pdf"))
+    with pytest.raises(UsageError, match="--until extract_latex: what source 'pdf_folder' gives is PDF"):
+        Extent(until="extract_latex").check(two, tmp_path)
+    Extent(until="extract_pdf").check(two, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_another_order_and_a_second_build_give_the_same_bytes(built, sets, tmp_p
     assert sums(tmp_path / "b") == sums(built)
 
 
-@pytest.mark.slow
+@pytest.mark.soak  # in short: test_driver's, of a smaller recipe, and the order above
 def test_two_processes_give_the_same_bytes(built, sets, tmp_path):
     build(long_recipe(), sets, tmp_path / "b", parse_options(TWO))
     assert sums(tmp_path / "b") == sums(built)

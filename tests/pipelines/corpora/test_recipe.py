@@ -88,7 +88,7 @@ ICONS = ROOT / "recipes/corpora/svg-icons.yaml"
         (
             RECIPE,
             "stages=[{kind: extract_html}, {kind: exact_dedup, quality: words}, {kind: heuristics}]",
-            "stages.1.quality: no stage before it writes the score 'words'; put heuristics before it, which writes it",
+            "stages.1.quality: no stage before it writes the score 'words'; put heuristics or page_clean before it",
         ),
         (RECIPE, "stages.4.quality=word", "stages.4.quality: no stage before it writes the score 'word'; did you mean"),
     ],
@@ -166,3 +166,10 @@ def test_a_kind_that_comes_again_has_a_name_of_its_own():
     assert recipe.stage_names() == ("read", "extract_html", "heuristics", "exact_dedup", "heuristics-2", "near_dedup")
     assert [segment.item_names for segment in cut(recipe)] == [("extract_html", "heuristics"), ("heuristics-2",)]
     assert [segment.shuffle_names for segment in cut(recipe)] == [("exact_dedup",), ("near_dedup",)]
+    second = ("stages.heuristics-2.kind=language", "stages.near_dedup.threshold=0.5")
+    named = load_recipe(RECIPE, (f"stages={stages}", *second)).stages
+    assert (named[3].__struct_config__.tag, named[4].threshold) == ("language", 0.5)
+    with pytest.raises(
+        ConfigError, match=r"'heuristics-3' is not .* \(.*heuristics, exact_dedup, heuristics-2, near_d"
+    ):
+        load_recipe(RECIPE, (f"stages={stages}", "stages.heuristics-3.kind=language"))

@@ -42,13 +42,6 @@ stages:
 shards: {target_bytes: 4000}
 """
 CRAWLS = Path(__file__).parents[3] / "examples/web/pywb"
-# What a run imports, so that each killed one starts from a process that has it.
-PRELOAD = [
-    "apache_beam.runners.portability.fn_api_runner.fn_runner",
-    "trivium.pipelines.corpora.driver",
-    "trivium.pipelines.corpora.shuffles",
-    "trivium.pipelines.corpora.writing",
-]
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +119,6 @@ def test_a_build_killed_again_and_again_goes_on_to_the_same_bytes(base, whole, t
     """Five runs, four killed with SIGKILL when the files of a job are written and its mark is not."""
     jobs = [job["label"] for job in json.loads((whole / "report/report.json").read_text())["run"]["jobs"]]
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOAD)
     out, last = tmp_path / "out", len(jobs) - 1
     for number, job in enumerate(jobs):
         child = context.Process(target=_killed, args=(base, out, job))
@@ -286,6 +278,10 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(base, whole, tmp_p
     assert (source["files"], source["items"], source["records"]) == (12, 12, 12)
     assert source["bytes"] == sum(path.stat().st_size for path in (base / "pages").iterdir())
     assert facts["shuffles"][0]["elements"] == 12
+    assert not facts["at_least"]
+    assert facts["funnel"] == [  # what stands behind the shuffle needs the whole corpus
+        {"name": name, "in": 12, "kept": 12, "reasons": []} for name in ("read", "extract_html")
+    ]
     again = survey(load_recipe(base / "recipe.yaml"), base, whole, Extent(), workers=1)
     assert again["seconds"]["by"].startswith("the report of 12 items in ")
     shown = CliRunner().invoke(app, ["build", str(base / "recipe.yaml"), "--out", str(tmp_path / "out"), "--dry-run"])
@@ -302,7 +298,8 @@ def test_a_dry_run_leaves_other_kinds_of_files_to_their_own_stage(base, tmp_path
     pages = [source | {"path": str(base / source["path"])} for source in whole["sources"]]
     recipe = whole | {"sources": [*pages, notes], "stages": [*whole["stages"][:1], {"kind": "extract_markdown"}]}
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
-    facts = survey(load_recipe(tmp_path / "recipe.yaml"), tmp_path, tmp_path / "out", Extent(), workers=1)
+    path = tmp_path / "recipe.yaml"
+    facts = survey(load_recipe(path), tmp_path, tmp_path / "out", Extent(), workers=1)
     assert [source["records"] for source in facts["sources"]] == [12, 3]
 
 

@@ -1,6 +1,9 @@
 """Pieces of the shuffles whose loss a whole build would hide: real duplicates share almost every band."""
 
+import multiprocessing
+import resource
 import tracemalloc
+import types
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trivium.data.dedup.buckets import BAND_RECORD, PAIR_RECORD
+from trivium.data.dedup.exact import ExactDedup
 from trivium.data.dedup.near import NearDedup
 from trivium.data.dedup.shingles import shingles_of
 from trivium.data.dedup.signature import estimate, sign
@@ -19,12 +23,22 @@ from trivium.data.records import Document, Meta, Text, source_id
 from trivium.data.shards import plan_shards
 from trivium.data.stage import Draft, Drop
 from trivium.pipelines.beam import BeamOptions, run_job
-from trivium.pipelines.corpora.blocks import Range, pack, ranges, read_lines, unpack
-from trivium.pipelines.corpora.shuffles.candidates import BandBlocks, CandidateGraph, Sets, Verify
-from trivium.pipelines.corpora.shuffles.exact import parts
+from trivium.pipelines.corpora.blocks import Range, ranges, unpack
+from trivium.pipelines.corpora.shuffles.candidates import (
+    CROWDS,
+    BandBlocks,
+    CandidateGraph,
+    CrowdGraph,
+    PairBlocks,
+    Sets,
+    Verify,
+)
+from trivium.pipelines.corpora.shuffles.exact import IN_FLIGHT, PARTITION, ContentBlocks, ExactGraph, parts
+from trivium.pipelines.corpora.shuffles.near import Texts
+from trivium.pipelines.corpora.shuffles.rest import CROWD, SENT
 from trivium.pipelines.corpora.shuffles.sign import SETS, Sign
 from trivium.pipelines.corpora.shuffles.survivors import LISTED, Candidate, Select
-from trivium.pipelines.corpora.spool import Ref, SpoolWriter, encode_line
+from trivium.pipelines.corpora.spool import Ref, SpoolWriter, encode_line, lines_of
 from trivium.pipelines.corpora.writing import shard_runs
 
 NEAR = NearDedup()
@@ -47,7 +61,7 @@ def signed(build: Path, texts: list[str], near: NearDedup) -> tuple[list[Ref], P
     refs = spooled(build, texts)
     (build / "refs-0").write_bytes(b"".join(encode_line(ref) + b"\n" for ref in refs))
     (build / "tally").mkdir()
-    worker = Sign(near, str(build), str(build))
+    worker = Sign(near, Texts(near), str(build), str(build))
     worker.setup()
     worker.start_bundle()
     found = [block for part in ranges([build / "refs-0"]) for block in worker.process(msgspec.json.encode(part))]
@@ -55,27 +69,6 @@ def signed(build: Path, texts: list[str], near: NearDedup) -> tuple[list[Ref], P
     worker.teardown()
     (build / "rows-0").write_bytes(b"".join(found))
     return refs, build / "rows-0", Sets(list((build / SETS).iterdir()), [])
-
-
-@given(st.lists(st.integers(0, 12), max_size=30), st.integers(1, 40))
-def test_ranges_of_a_file_hold_each_line_once(tmp_path_factory, lengths, step):
-    path = tmp_path_factory.mktemp("lines") / "f"
-    given = [b"x" * length + b"%d" % number for number, length in enumerate(lengths)]
-    path.write_bytes(b"".join(line + b"\n" for line in given))
-    size = path.stat().st_size
-    cut = [Range(str(path), start, min(start + step, size)) for start in range(0, size, step)]
-    assert [line for part in cut for line in read_lines(part)] == given
-    packed = dict(pack((len(line) % 3, line) for line in given))
-    assert Counter(line for block in packed.values() for line in unpack([block])) == Counter(given)
-
-
-@given(st.integers(0, 2**40), st.integers(0, 10**7), st.integers(1, 10**5), st.integers(1, 2**30))
-def test_the_parts_of_a_shuffle_hold_each_partition_once(size, records, each, most):
-    found = parts([Range("", 0, size)], records, each, most)
-    count = found[0][2]
-    assert [low for low, _, _ in found] == [0, *(high for _, high, _ in found[:-1])]
-    assert found[-1][1] == count
-    assert all(low < high for low, high, _ in found)
 
 
 @pytest.mark.parametrize("jobs", [1, 3, 7])
@@ -110,7 +103,7 @@ def test_a_pair_is_kept_by_its_sets_whatever_its_sketch_says(tmp_path, share):
     pair = np.zeros(PAIR_RECORD, dtype=np.uint8)
     pair[:16] = places.astype(">u8").view(np.uint8)
     pair[16] = 1
-    worker = Verify(near.threshold, sets.paths, str(tmp_path))
+    worker = Verify(near, sets.paths, str(tmp_path))
     worker.setup()
     kept = list(worker.process((0, [pair.tobytes(), pair.tobytes()])))
     worker.teardown()
@@ -128,9 +121,9 @@ def test_such_sketches_do_err():
     assert wrong - {0}
 
 
-def select(build: Path, candidates: list[Candidate], sets: list[str] | None) -> list[tuple[str, bytes]]:
+def select(build: Path, candidates: list[Candidate], sets: list[str]) -> list[tuple[str, bytes]]:
     """(tag, line) of all that comes out of one partition, given in blocks of three."""
-    worker = Select(str(build), "stage", "near_duplicate", "", ("old", "older"), sets)
+    worker = Select(str(build), "stage", "near_duplicate", "", ("old", "older"), sets, NEAR if sets else None)
     worker.setup()
     encoded = [encode_line(candidate) + b"\n" for candidate in candidates]
     blocks = [b"".join(encoded[start : start + 3]) for start in range(0, len(encoded), 3)]
@@ -177,7 +170,7 @@ def test_a_group_of_any_size_gives_one_survivor_that_names_at_most_so_many(tmp_p
     (ref,) = spooled(tmp_path, ["text"])
     count = LISTED + 50
     refs = [msgspec.structs.replace(ref, source_id=f"{number:026d}") for number in range(count)]
-    found = select(tmp_path, [Candidate(ref=one, key="k") for one in reversed(refs)], None)
+    found = select(tmp_path, [Candidate(ref=one, key="k") for one in reversed(refs)], [])
     assert Counter(tag for tag, _ in found) == {"drops": count - 1, "refs": 1}
     (kept,) = (msgspec.json.decode(line, type=Ref) for tag, line in found if tag == "refs")
     assert kept.source_id == refs[0].source_id
@@ -193,7 +186,7 @@ def test_earlier_records_win_and_lose_by_the_same_rule(tmp_path):
 
     loses = [one("b", "k"), one("a", "k", build=1)]
     wins = [one("a", "l"), one("b", "l", build=1), one("c", "l", build=1, stays=False), one("d", "l")]
-    found = select(tmp_path, [*loses, *wins], None)
+    found = select(tmp_path, [*loses, *wins], [])
     lines = {tag: [msgspec.json.decode(line) for other, line in found if other == tag] for tag, _ in found}
     assert [line["source_id"][0] for line in lines["refs"]] == ["a"]
     assert sorted((line["source_id"][0], line["survivor"][0]) for line in lines["drops"]) == [("b", "a"), ("d", "a")]
@@ -225,6 +218,11 @@ def test_a_hot_band_is_taken_in_bounded_memory(tmp_path, monkeypatch, members, m
     tracemalloc.start()
     try:
         run_job("hot", graph, BeamOptions(), logs=tmp_path / "logs")
+        assert not list(tmp_path.glob("pairs-*"))  # no worker takes them all: they are shared
+        crowds = ranges(sorted(tmp_path.glob(f"{CROWDS}-*")), record=BAND_RECORD)
+        for low in (0, 2):
+            shared = CrowdGraph(near, crowds, sets, tmp_path, (low, low + 2, 4), f"pairs-{low}")
+            run_job("shared", shared, BeamOptions(), logs=tmp_path / "logs")
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -233,6 +231,108 @@ def test_a_hot_band_is_taken_in_bounded_memory(tmp_path, monkeypatch, members, m
     joined = np.unique(np.ascontiguousarray(found[:, :16]).view(">u8"))
     assert len(joined) == members
     assert len(found) < 13 * members
+
+
+def test_pairs_of_one_text_are_verified_in_all_partitions(tmp_path):
+    pairs = np.zeros((800, PAIR_RECORD), dtype=np.uint8)
+    pairs[:, 8:16] = np.arange(1, 801).astype(">u8").view(np.uint8).reshape(-1, 8)
+    pairs.tofile(tmp_path / "pairs")
+    line = msgspec.json.encode(Range(str(tmp_path / "pairs"), 0, pairs.nbytes))
+    sizes = {number: len(block) // PAIR_RECORD for number, block in PairBlocks((0, 8, 8)).process(line)}
+    assert sum(sizes.values()) == 800
+    assert len(sizes) == 8
+    assert max(sizes.values()) < 200
+
+
+def equal_documents(build: Path, count: int) -> list[Ref]:
+    """References, nine of ten of one content, the others of few or alone; some have duplicates of their own."""
+    (ref,) = spooled(build, ["text"])
+    contents = ["hot" if number % 10 else f"c{number % 77}" for number in range(count)]
+    return [
+        msgspec.structs.replace(
+            ref,
+            source_id=f"{number * 7919 % 1_000_003:026d}",
+            address=str(number),
+            id=content,
+            length=number * 31 // 7 % 5,
+            duplicates=(f"d{number:025d}",) if number % 9 == 0 else (),
+        )
+        for number, content in enumerate(contents)
+    ]
+
+
+def exact(folder: Path, refs: list[Ref], name: str, workers: int = 1) -> dict[str, list[bytes]]:
+    """The lines that ExactGraph writes for these references, sorted."""
+    (folder / "refs-0").write_bytes(b"".join(encode_line(ref) + b"\n" for ref in refs))
+    inputs, target = ranges([folder / "refs-0"]), folder / name
+    earlier = types.SimpleNamespace(names=("old",), gone=lambda: [frozenset()])
+    for low in range(2):
+        graph = ExactGraph(ExactDedup(), "exact_dedup", folder, inputs, earlier, target, (low, low + 1, 2))
+        run_job("exact", graph, BeamOptions(workers=workers), logs=folder / "logs")
+    return {name: sorted(lines_of(target, name)) for name in ("refs", "drops", "tombstones")}
+
+
+def test_a_content_that_a_range_holds_often_is_judged_there_and_comes_out_the_same(tmp_path, monkeypatch):
+    refs = equal_documents(tmp_path, 2_500)
+    whole = exact(tmp_path, refs, "whole")  # one range: its best and its first speak for the rest
+    monkeypatch.setattr("trivium.pipelines.corpora.blocks.RANGE", 40_000)
+    cut = exact(tmp_path, refs[::-1], "cut", workers=2)
+    monkeypatch.setattr("trivium.pipelines.corpora.shuffles.rest.CROWD", 10**9)
+    travelled = exact(tmp_path, refs, "travelled")
+    assert whole == cut == travelled
+    assert {name: len(found) for name, found in whole.items()} == {"refs": 78, "drops": 2_500 - 78, "tombstones": 0}
+    (kept,) = (ref for ref in (msgspec.json.decode(line, type=Ref) for line in whole["refs"]) if ref.id == "hot")
+    assert len(kept.duplicates) == LISTED
+    hot = [ref for ref in refs if ref.id == "hot"]
+    assert kept.source_id == min(hot, key=lambda ref: (-ref.length, ref.source_id)).source_id
+
+
+def test_the_values_of_a_content_are_bounded_by_the_ranges_that_hold_it(tmp_path, monkeypatch):
+    """Whatever a key's members are, so that no worker takes a million of them."""
+    monkeypatch.setattr("trivium.pipelines.corpora.blocks.RANGE", 40_000)
+    refs = equal_documents(tmp_path, 2_500)
+    (tmp_path / "refs-0").write_bytes(b"".join(encode_line(ref) + b"\n" for ref in refs))
+    blocks = ContentBlocks("", [], (0, 1, 1))
+    found = []
+    for part in ranges([tmp_path / "refs-0"]):
+        packed = [block for _, block in blocks.process(msgspec.json.encode(part))]
+        found.append(Counter(msgspec.json.decode(line, type=Candidate).key for line in unpack(packed)))
+    assert len(found) > 10
+    assert SENT <= max(counts["hot"] for counts in found) <= 1 + SENT
+    assert max(max(counts.values()) for counts in found) <= CROWD
+
+
+def million_equal(folder: Path, count: int, limit: int) -> None:
+    """A process of its own with `limit` bytes of memory: the graph over `count` references of one content."""
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    (ref,) = spooled(folder, ["text"])
+    with (folder / "refs-0").open("wb") as file:
+        for number in range(count):
+            key = f"{number * 7919 % 100_000_007:026d}"
+            file.write(encode_line(msgspec.structs.replace(ref, source_id=key, address=str(number))) + b"\n")
+    earlier = types.SimpleNamespace(names=(), gone=list)
+    inputs, target = ranges([folder / "refs-0"]), folder / "out"
+    jobs = parts(inputs, count, PARTITION, IN_FLIGHT)
+    for part in jobs:
+        graph = ExactGraph(ExactDedup(), "exact_dedup", folder, inputs, earlier, target, part)
+        run_job("exact", graph, BeamOptions(), logs=folder / "logs")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (folder / "told").write_text(f"{len(inputs)} {len(jobs)} {peak}")
+
+
+@pytest.mark.soak
+def test_a_million_equal_documents_leave_one_in_bounded_memory(tmp_path):
+    """Packed as they are, their references alone would be 250 MB in one worker's hands; a few of each range are."""
+    count = 1_000_000
+    child = multiprocessing.get_context("spawn").Process(target=million_equal, args=(tmp_path, count, 600 << 20))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    print((tmp_path / "told").read_text(), "ranges, jobs, kB at the peak")
+    assert sum(1 for _ in lines_of(tmp_path / "out", "drops")) == count - 1
+    (kept,) = (msgspec.json.decode(line, type=Ref) for line in lines_of(tmp_path / "out", "refs"))
+    assert kept.source_id == f"{0:026d}"
+    assert len(kept.duplicates) == LISTED
 
 
 @settings(max_examples=25)
@@ -250,10 +350,10 @@ def test_survivors_are_clusters_and_singletons_whoever_comes_first(tmp_path_fact
         )
         for number, (group, of, stays) in enumerate(members)
     ]
-    found = select(build, candidates, None)
+    found = select(build, candidates, [])
     shuffled = list(candidates)
     shuffler.shuffle(shuffled)
-    assert sorted(select(build, shuffled, None)) == sorted(found)
+    assert sorted(select(build, shuffled, [])) == sorted(found)
     ids = {tag: [msgspec.json.decode(line)["source_id"] for other, line in found if other == tag] for tag, _ in found}
     groups: dict[str, list[Candidate]] = {}
     for one in candidates:

@@ -159,6 +159,14 @@ def test_a_cut_off_archive_keeps_what_came_before(tmp_path):
     assert [(item.reason, item.error) for item in found[1:]] == [("damaged", True)]
 
 
+def test_a_record_that_is_cut_anywhere_is_damaged_and_never_something_else(tmp_path):
+    path = write_warc(tmp_path / "a.warc.gz", [bytes(range(256)) * 4])
+    whole = path.read_bytes()
+    for end in range(24, len(whole) - 40, 23):
+        path.write_bytes(whole[:end])
+        assert reasons(warc(path)) == ["damaged"], f"{end} of {len(whole)} bytes"
+
+
 def test_reading_goes_on_behind_a_damaged_stretch(tmp_path):
     path = write_warc(tmp_path / "a.warc.gz", [PAGE + bytes([65 + number]) * 500 for number in range(6)])
     whole = path.read_bytes()

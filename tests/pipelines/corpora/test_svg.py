@@ -44,26 +44,29 @@ def test_the_shipped_recipes_load_and_find_their_files() -> None:
     assert drawings.drawings == msgspec.structs.replace(DrawingRules(), most=2)  # simpler than the default
 
 
-@pytest.mark.slow
-def test_one_worker_two_processes_and_another_order_give_the_same_shards(tmp_path: Path) -> None:
+TWO = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
+
+
+@pytest.mark.parametrize("flags", [(), pytest.param(TWO, marks=pytest.mark.soak)], ids=["one", "two"])
+def test_one_worker_two_processes_and_another_order_give_the_same_shards(tmp_path: Path, flags: tuple[str]) -> None:
+    """In short, two processes are test_driver's."""
     raw = {
         "version": 1,
         "corpus": "mixed",
         "domain": "visual-coding",
         "sources": [
-            {"kind": "svg_drawings", "name": "drawings", "count": 40},
+            {"kind": "svg_drawings", "name": "drawings", "count": 24},
             {"kind": "svg_folder", "name": "clip", "path": "examples/svg/openclipart/animals", "license": "PD"},
         ],
         "stages": [{"kind": "svg_sanitize"}, {"kind": "exact_dedup"}, {"kind": "svg_render", "pixels": 56}],
         "shards": {"target_bytes": 40_000},
     }
     recipe = from_mapping(raw, Recipe, name="recipe")
-    two = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     first = build(recipe, ROOT, tmp_path / "a", parse_options(["--direct_num_workers=1"]))
-    build(recipe, ROOT, tmp_path / "b", parse_options(two), shuffle_seed=7)
+    build(recipe, ROOT, tmp_path / "b", parse_options(flags), shuffle_seed=7)
     assert diff(tmp_path / "a", tmp_path / "b").identical
-    assert first.records > 40
+    assert first.records > 24
     left = [c for c in psutil.Process().children(recursive=True) if c.pid not in before and "bwrap" in c.name()]
     assert left == []
     shards = ShardSet.open(tmp_path / "a")

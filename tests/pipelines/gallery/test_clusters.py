@@ -34,13 +34,13 @@ def test_clusters_hold_survivor_and_duplicates_through_every_step(tmp_path):
     _, _, data = written([tmp_path / "set"], tmp_path / "p.html")
     first, second = data["clusters"]
     assert [one["address"] for one in first["kept"]] == ["stays"]
-    assert [(one["address"], one["similarity"]) for one in first["lost"]] == [("behind", 1.0), ("near", 0.87)]
+    assert [(one["address"], one["similarity"]) for one in first["lost"]] == [("near", 0.87), ("behind", 1.0)]
     assert [(one["band"], one["beside"]) for one in first["lost"]] == [
-        (None, near.source_id),
         (3, stays[0].meta.source_id),
+        (None, near.source_id),
     ]
     assert first["kept"][0]["text"] == "the text that stays"
-    assert first["lost"][0]["survivor"] == near.source_id
+    assert first["lost"][1]["survivor"] == near.source_id
     assert (first["near"], first["size"]) == (True, 3)
     assert sorted(one["address"] for one in second["kept"]) == ["twin0", "twin1"]
     assert (second["near"], second["lost"]) == (False, [])

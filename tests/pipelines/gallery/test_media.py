@@ -8,7 +8,7 @@ from gallery_sets import CLIP, make, written
 from trivium.data.records import Text
 from trivium.data.shards import Manifest, write_set
 from trivium.pipelines.gallery import record as gallery_record
-from trivium.pipelines.gallery.record import THUMBNAIL
+from trivium.pipelines.gallery.pair import THUMBNAIL
 
 
 def test_thumbnails_are_small_and_broken_pictures_are_named(folder, tmp_path):
@@ -51,7 +51,7 @@ def test_clips_that_run_out_of_time_do_not_hold_up_the_page():
 
     slow = Slow()
     media = gallery_record.Media(slow)
-    faults = [media.clip(b"x", CLIP)["fault"] for _ in range(20)]
+    faults = [media.clip(b"x", CLIP, 160, 8)["fault"] for _ in range(20)]
     assert slow.asked == gallery_record.MOST_TIMEOUTS
     assert faults[0].startswith("timeout")
     assert faults[-1].startswith("not decoded")

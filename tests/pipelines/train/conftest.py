@@ -54,6 +54,16 @@ def trained(built, tmp_path_factory):
     return out, facts, said
 
 
+@pytest.fixture(scope="session")
+def writer(trained):
+    """What samples from that run's last checkpoint."""
+    from trivium.pipelines.train.sample import load_writer
+
+    writer = load_writer(trained[0])
+    yield writer
+    writer.close()
+
+
 def pytest_collection_modifyitems(items):
     """Checkpoints are written by a thread: swapped filters must not make torch's remark an error."""
     for item in items:

@@ -52,7 +52,7 @@ model:
   preset: nano
   backbone:
     width: 32
-    layers: 4
+    layers: 2
     dense_hidden: 64
     kda: {heads: 2, head_dim: 16}
     mla: {heads: 2, head_dim: 16, extra_dim: 8, q_lora: 16, kv_lora: 16}

@@ -38,8 +38,8 @@ def test_load_inside_documents_is_taken_one_by_one():
     assert within_documents(scores, torch.zeros(4), 1, document) == (4.0, sampling_floor(16, 4, 1), 1)
     longer = torch.cat([scores, torch.eye(4).repeat(4, 1)])
     found = within_documents(longer, torch.zeros(4), 1, torch.cat([document, torch.full((16,), 3)]))
-    assert found == (2.5, sampling_floor(16, 4, 1), 2)
-    assert within_documents(scores[:5], torch.zeros(4), 1, document[:5]) is None
+    assert found == (5.0, 2 * sampling_floor(16, 4, 1), 2)  # sums over two documents
+    assert within_documents(scores[:5], torch.zeros(4), 1, document[:5])[2] == 0
 
 
 def test_dead_is_who_was_idle_in_each_of_the_last_steps():

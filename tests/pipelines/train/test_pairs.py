@@ -12,16 +12,9 @@ from trivium.data.records import Text
 from trivium.errors import InputError, UsageError
 from trivium.model.sampling import Sampling
 from trivium.pipelines.train.pairs import Pair, held_out_pairs, save_pairs
-from trivium.pipelines.train.sample import Drawn, Opening, load_writer
+from trivium.pipelines.train.sample import Drawn, Opening
 
 SHORT = Sampling(tokens=4, temperature=0.0)
-
-
-@pytest.fixture(scope="module")
-def writer(trained):
-    writer = load_writer(trained[0])
-    yield writer
-    writer.close()
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivium.commands import train as commands
+from trivium.model.machine import peak_of
 from trivium.pipelines.pages import policy, short, templates
 from trivium.pipelines.train.folder import RunFolder
 from trivium.pipelines.train.gap import FEWEST
+from trivium.pipelines.train.meter import Meter
 from trivium.pipelines.train.metrics import read_metrics
 from trivium.pipelines.train.report import page
 from trivium.pipelines.train.report.charts import POINTS, Band, Chart, Rule, Series, smoothed, thinned, ticks
 from trivium.pipelines.train.report.facts import summarize
+from trivium.pipelines.train.report.figures import figures
 
 
 def test_report_json_holds_the_contract(trained):
@@ -53,7 +56,27 @@ def test_the_facts_are_sums_over_the_steps(trained):
     assert facts["parameters"]["total"] == sum(facts["parameters"]["parts"].values())
     assert 0 <= facts["waiting_for_data"] < 1
     probe = facts["experts"]["probe"]
-    assert len(probe["before"]) == len(probe["after"]) == len(probe["floor"]) == len(facts["experts"]["layers"]) == 4
+    assert len(probe["before"]) == len(probe["after"]) == len(probe["floor"]) == len(facts["experts"]["layers"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("device", "peak"),
+    [("NVIDIA H200", 989e12), ("NVIDIA A100-SXM4-80GB", 312e12), ("NVIDIA H100 PCIe", None), ("Tesla V100", None)],
+)
+def test_a_step_s_use_of_the_machine_is_told_where_its_peak_is_known(trained, device, peak):
+    """On a CPU no step has one; where all have 0.5, so has the report."""
+    assert peak_of(device) == peak
+    lines = read_metrics(trained[0] / "metrics.jsonl")
+    steps = [line for line in lines if line["kind"] == "step"]
+    assert {line["time"]["mfu"] for line in steps} == {None}
+    assert trained[1]["throughput"]["median_mfu"] is None
+    meter = Meter(None if peak is None else 2 * peak)
+    for line in steps:
+        line["time"]["mfu"] = meter.mfu(line["flops"], line["flops"] / 989e12)
+    facts = summarize(lines, {**trained[1], "stages": []})
+    assert facts["throughput"]["median_mfu"] == (None if peak is None else pytest.approx(989e12 / (2 * peak), abs=1e-6))
+    titles = [chart.title for chart in figures(facts, lines)]
+    assert ("Model FLOPs utilisation" in titles) == (peak is not None)
 
 
 def test_the_page_needs_nothing_from_outside(trained):

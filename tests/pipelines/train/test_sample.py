@@ -24,13 +24,6 @@ from trivium.vision.preprocess import normalise
 
 
 @pytest.fixture(scope="module")
-def writer(trained):
-    writer = load_writer(trained[0])
-    yield writer
-    writer.close()
-
-
-@pytest.fixture(scope="module")
 def picture(prepared):
     return prepared.sets["icons"].read_media(0, "i0.png")
 
@@ -269,7 +262,7 @@ def test_facts_hold_how_it_was_drawn_and_why_it_ended(trained):
 
 
 def test_refusals_name_their_cure(trained, writer, tmp_path):
-    with pytest.raises(InputError, match="neither a run folder with checkpoints nor a checkpoint"):
+    with pytest.raises(InputError, match="neither a run folder with checkpoints, nor a checkpoint, nor a folder of"):
         load_writer(tmp_path)
     for option, word in (
         ({"top_p": 0.0}, "top-p 0; give a mass above 0"),
@@ -303,3 +296,32 @@ def test_one_checkpoint_folder_will_do_and_a_damaged_one_is_passed_over(trained,
     assert store.path(newest).is_dir()  # sampling sets nothing aside
     with pytest.raises(CheckpointError, match="is damaged"):
         load_writer(store.path(newest))
+
+
+def test_imported_weights_write_what_their_checkpoint_writes(trained, writer, tmp_path):
+    """There and back through published names: sampled, described and planned by the folder alone."""
+    there, back, tokenizer = tmp_path / "there", tmp_path / "back", trained[0] / "tokenizer.json"
+
+    def trivium(*words):
+        return CliRunner().invoke(app, [*map(str, words)], catch_exceptions=False)
+
+    assert trivium("model", "export", trained[0], there, "--dtype", "fp32").exit_code == 0
+    with pytest.raises(InputError, match=r"published weights, which are read once: `trivium model import"):
+        load_writer(there)
+    assert trivium("model", "import", there, back).exit_code == 0
+    with pytest.raises(InputError, match=r"back: holds no tokenizer\.json; give the tokenizer with --tokenizer"):
+        load_writer(back)
+    greedy = Sampling(tokens=8, temperature=0.0)
+    imported = load_writer(back, tokenizer=tokenizer)
+    assert (imported.step, imported.origin) == (None, "imported weights")
+    assert imported.write(Opening("The "), greedy).text == writer.write(Opening("The "), greedy).text
+    about = json.loads((back / "model.json").read_text())
+    about["model"]["media_pad"] += 1
+    (back / "model.json").write_text(json.dumps(about))
+    with pytest.raises(InputError, match=r"has 400 ids and pictures at id \d+, the model of .* 400 and \d+; give"):
+        load_writer(back, tokenizer=tokenizer)
+    about["model"]["media_pad"] -= 1
+    (back / "model.json").write_text(json.dumps(about))
+    difference = trivium("model", "diff", trained[0], back, "--json")
+    assert {one["key"] for one in json.loads(difference.stdout)["differences"]} <= {"optimizer.adamw_also"}
+    assert json.loads(trivium("plan", back, "--gpus", 1, "--batch-tokens", 8192, "--json").stdout)

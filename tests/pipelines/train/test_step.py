@@ -7,7 +7,7 @@ from trivium.errors import TrainError
 from trivium.model.batch import NO_TARGET, TEXT
 from trivium.pipelines.train.config import Loss
 from trivium.pipelines.train.prepare import build_model
-from trivium.pipelines.train.step import train_step, weigh
+from trivium.pipelines.train.step import Counts, train_step, weigh
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def ready(prepared):
 def test_the_objective_is_the_weighted_mean(ready, weights):
     model, _, batch = ready
     output = model(batch)
-    losses = weigh(output, batch, weights)
+    losses = weigh(output, batch, weights, Counts.of(batch, model.config))
     total = weight_sum = 0.0
     sums = {"text": [0.0, 0], "image": [0.0, 0]}
     for loss, target, modality in zip(
@@ -64,13 +64,11 @@ def test_the_balance_is_updated_after_the_optimizer(prepared, ready):
         assert int(balance.load.sum()) == 0, name
 
 
-def test_gradients_are_clipped_to_the_run(prepared, ready, monkeypatch):
+def test_gradients_are_clipped_to_the_run(prepared, ready):
     model, optimizer, batch = ready
     seen = []
-    monkeypatch.setattr(
-        type(optimizer),
-        "step",
-        lambda self: seen.append([p.grad.clone() for p in model.parameters() if p.grad is not None]),
+    optimizer.register_step_pre_hook(
+        lambda *_: seen.append([p.grad.clone() for p in model.parameters() if p.grad is not None])
     )
     measured = train_step(model, optimizer, prepared, batch, step=1, lr=0.01)
     assert measured["grad_norm"] > prepared.run.grad_clip

@@ -29,6 +29,24 @@ STRUCTURES = {
         "<ul><li>a<ul><li>b<ol><li>c</ol></ul></li><li><p>d</p></li></ul>",
         "- a\n  - b\n    1. c\n- d",
     ),
+    "list that indents": (
+        "<ul>Some <a href=x>words</a>,<br>more</ul><ol><i>else</i></ol>",
+        "Some words,\nmore\n\nelse",
+    ),
+    "text between items": (
+        "<ul>They are: <li>one | <li>two</ul><dl>Terms<dt>a<dd>b</dl><ul><li>x</li> | <li>y</li></ul>",
+        "They are:\n\n- one |\n\n- two\n\nTerms\n\na\n:   b\n\n- x\n- y",
+    ),
+    "links that an item tells of": (
+        "<ul><li>In progress:<ul><li><a href=x>Bug one</a></li></ul></li><li><a href=/>Menu</a><ul><li><a href=y>z</a>"
+        "</li></ul></li></ul>",
+        "- In progress:\n  - Bug one\n- Menu",
+    ),
+    "readers' comments": (
+        f'<div class="post-comments-holder"><div id="comment-text" class="post-text"><p>{PROSE}</p></div></div>'
+        '<div class="article no-comments">the text</div>',
+        "the text",
+    ),
     "list of paragraphs": (
         "<ol><li><p>one</p><p>more</p></li><li>two<pre>code\n  in</pre></li></ol>",
         "1. one\n\n   more\n\n2. two\n\n   ```\n   code\n     in\n   ```",

@@ -1,18 +1,20 @@
 """What is found and what is left, kind by kind; real mails when they are at hand; masking is exact and idempotent."""
 
 import json
+import re
 from collections import Counter, defaultdict
 from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trivium.data.config import from_mapping
 from trivium.data.records import Document, Image, Text
 from trivium.data.stage import Draft, Drop, Raw
+from trivium.data.text.pii import accounts, ips, keys, phones
 from trivium.data.text.pii.find import KINDS, Kind, find
 from trivium.data.text.pii.mask import PLACEHOLDERS, Pii, mask
 from trivium.errors import ConfigError
@@ -109,6 +111,58 @@ def test_masking_takes_the_spans_and_no_more_and_once(parts, glue):
     kept = [text[a:b] for a, b in zip([0, *(s[1] for s in spans)], [*(s[0] for s in spans), len(text)], strict=True)]
     assert rest == "\0".join(kept)
     assert mask(masked) == (masked, Counter())
+
+
+# The patterns as they would be written, with what must not stand before them first: slow, so ours have it second.
+PLAIN = (
+    (accounts._IBAN, r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"),
+    (
+        accounts._CARD,
+        r"(?<![\w.-])(?:\d{4}([ -])\d{4}\1\d{4}\1\d{4}|3\d{3}([ -])\d{6}\2\d{5}|\d{14,16}|\d{19})(?![\w-]|\.\d)",
+    ),
+    (ips._V4, r"(?<![\w.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?!\w|\.\w)"),
+    (ips._V6, r"(?<![\w:.])[23][0-9A-Fa-f]{3}:(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}(?![\w:])"),
+    (
+        phones._CANDIDATE,
+        r"(?<![\w.,$€£#/-])(?:\(?\+ ?|\(?)\d[\d \u00a0().\u2010-\u2015/-]{5,24}\d(?![\w%]|\.\d)",
+    ),
+)
+CRUMBS = (
+    "1",
+    "34",
+    "2001",
+    "555",
+    "4444",
+    "3714",
+    "123456",
+    ".",
+    ":",
+    "-",
+    " ",
+    "(",
+    "+",
+    "/",
+    "A",
+    "DE",
+    "a1",
+    "£",
+    "é",
+    "\n",
+)
+
+
+@given(st.lists(st.sampled_from(CRUMBS), max_size=30).map("".join))
+def test_patterns_that_begin_with_a_character_match_as_plain_ones(text):
+    for pattern, plain in PLAIN:
+        assert [found.span() for found in pattern.finditer(text)] == [
+            found.span() for found in re.finditer(plain, text)
+        ]
+
+
+@settings(max_examples=36)
+@given(st.sampled_from(keys._FORMS).flatmap(lambda form: st.from_regex(form[1])))
+def test_every_form_of_a_token_bears_a_sign(text):
+    assert any(sign.search(text) for sign in keys._SIGNS)
 
 
 def draft(*segments, title: str = "") -> Draft:

@@ -33,6 +33,12 @@ def test_a_limit_of_two_digits_never_lies_inside_a_count(digits, decade, off):
     assert (code(value) >= code(limit)) == (value >= limit or math.isclose(value, limit, rel_tol=1e-9))
 
 
+def test_a_little_value_below_zero_beside_a_huge_one_has_its_bar():
+    drawn = bars({"all": Counter(map(code, (-1.0, 1e10)))})
+    assert drawn.edges[0] < 0
+    assert sum(drawn.series["all"]) == 2
+
+
 @given(st.lists(VALUES, min_size=1, max_size=200), st.data())
 def test_bars_hold_every_value_and_few_edges(values, data):
     counts = Counter(map(code, values))

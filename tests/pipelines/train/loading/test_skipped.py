@@ -244,7 +244,7 @@ stages:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.soak  # in short: test_runner's run that goes on after SIGTERM
 def test_fifty_steps_after_a_resume_are_bit_equal(place, tmp_path, monkeypatch):
     """targets.md, T4: losses, gradient norms and all else of a line, to the last bit."""
     (place / "schedule.yaml").write_text(LONG)

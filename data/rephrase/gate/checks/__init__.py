@@ -1,0 +1,1 @@
+"""The checks, one a file, cheap ones first; each looks at two readings and gives a finding."""

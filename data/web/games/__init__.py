@@ -1,0 +1,1 @@
+"""Pages that move: games and animations on a clock of ours, their clips, and a generator of such pages."""

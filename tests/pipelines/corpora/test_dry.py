@@ -1,0 +1,37 @@
+"""A dry run's figures where the whole can't be known from a sample."""
+
+import gzip
+import json
+
+from typer.testing import CliRunner
+
+from trivium.cli import app
+
+PACKED = """
+version: 1
+corpus: packed
+domain: test
+sources:
+  - {kind: jsonl, name: lines, path: lines.jsonl.gz, license: CC0-1.0}
+stages:
+  - {kind: heuristics, policy: [{score: words, min: 30, reason: word_count}]}
+"""
+
+
+def test_a_dry_run_shows_what_the_sample_lost_and_least_figures_where_files_are_packed(tmp_path):
+    """How much of a packed file a sample of its lines is can't be told, so the whole is at least what was seen."""
+    lines = [json.dumps({"text": "few" if number % 4 == 0 else "many words " * 40}) for number in range(120)]
+    (tmp_path / "lines.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    (tmp_path / "recipe.yaml").write_text(PACKED)
+    given = ["build", str(tmp_path / "recipe.yaml"), "--out", str(tmp_path / "out"), "--dry-run"]
+    facts = json.loads(CliRunner().invoke(app, [*given, "--json"]).stdout)
+    read, kept = facts["funnel"]
+    assert read == {"name": "read", "in": 96, "kept": 96, "reasons": []}
+    assert kept == {"name": "heuristics", "in": 96, "kept": 72, "reasons": [{"reason": "word_count", "count": 24}]}
+    (source,) = facts["sources"]
+    assert (facts["at_least"], source["at_least"], source["items"]) == (True, True, 96)
+    shown = " ".join(CliRunner().invoke(app, given).output.split())
+    for part in ("≥ 96", "heuristics 96 72 75% word_count 24", "≥: items are packed in files", "at least 0"):
+        assert part in shown
+    limited = json.loads(CliRunner().invoke(app, [*given, "--json", "--limit", "50"]).stdout)
+    assert (limited["at_least"], limited["items"]) == (False, 50)
