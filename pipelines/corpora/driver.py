@@ -24,9 +24,11 @@ from trivium.data.shards.storage import write_whole
 from trivium.data.stage import ShuffleConfig, StageConfig
 from trivium.errors import BuildError, TriviumError
 from trivium.pipelines.beam import BeamOptions
+from trivium.pipelines.corpora.causes import Causes
 from trivium.pipelines.corpora.extent import Extent, check_earlier, new_owner, root_key, say_earlier
 from trivium.pipelines.corpora.marks import Marks
 from trivium.pipelines.corpora.output import REPORT, Owner, claimed, refuse_inside, show, swap
+from trivium.pipelines.corpora.part import RECORD
 from trivium.pipelines.corpora.places import Places, list_places
 from trivium.pipelines.corpora.recipe import Recipe
 from trivium.pipelines.corpora.report.page import PAGE, write_report
@@ -89,7 +91,7 @@ class Built:
     page: Path
 
 
-def _silent(stage: str, done: int, total: int | None, dropped: int) -> None:
+def _silent(stage: str, done: int, total: int | None, dropped: int, thing: str) -> None:
     pass
 
 
@@ -164,6 +166,8 @@ def run(
         if manifest is None:
             write_sample(work, new)
             show(new, out)
+            if work.size == 0:
+                tell(_none_left(work))
             claim.keep = True
         else:
             swap(new, out)
@@ -176,19 +180,19 @@ def _run(work: Work, places: Places, owner: Owner, extent: Extent) -> None:
 
     first = work.folder / "places.jsonl"
     write_whole(first, places.lines(extent.shuffle_seed))
-    inputs, total = [first], places.items
+    inputs, total, thing = [first], places.items, places.thing
     for segment in cut(work.recipe, owner.cuts, extent.until):
         for name, stage in zip(segment.item_names, segment.items, strict=True):
             work.enter(name, stage)
         if segment.items:
-            _items(work, segment, inputs, total)
+            _items(work, segment, inputs, total, thing)
         for name, stage in zip(segment.shuffle_names, segment.shuffles, strict=True):
             work.enter(name, stage)
             RUNS[type(stage)](work, name, stage)
-        inputs, total = work.refs(), work.size
+        inputs, total, thing = work.refs(), work.size, RECORD
 
 
-def _items(work: Work, segment: Segment, inputs: list[Path], total: int | None) -> None:
+def _items(work: Work, segment: Segment, inputs: list[Path], total: int | None, thing: str) -> None:
     from trivium.pipelines.corpora.items import ItemGraph, ItemJob
 
     name = segment.item_names[0]
@@ -206,7 +210,7 @@ def _items(work: Work, segment: Segment, inputs: list[Path], total: int | None) 
     work.depend(job.scores)
     began = work.state is None
     label = " → ".join((READ, *segment.item_names) if began else segment.item_names)
-    work.run(label, ItemGraph(job, inputs, from_refs=not began), folder, total=total, small=False)
+    work.run(label, ItemGraph(job, inputs, from_refs=not began), folder, total=total, small=False, thing=thing)
     work.settle(folder, segment.item_names[-1])
     work.check_budget()
 
@@ -223,7 +227,7 @@ def _write(work: Work, new: Path, limit: int | None) -> Manifest:
     from trivium.pipelines.corpora.writing import WRITTEN, WriteGraph, infos, plan
 
     if work.state is None or work.size == 0:
-        raise BuildError(f"no record is left of {work.counts[f'{READ}/in']:,} read: {_worst(work)}")
+        raise BuildError(_none_left(work))
     target = work.recipe.shards.target_bytes
     work.depend(digest(work.recipe))
     tasks = plan(work.state, work.folder / "plan", new / "shards", work.recipe.corpus, target)
@@ -276,5 +280,11 @@ def _funnel(work: Work) -> tuple[FunnelStage, ...]:
     )
 
 
-def _worst(work: Work) -> str:
-    return ", ".join(f"{stage}: {reason} {n:,}" for (stage, reason), n in work.drops.most_common(4)) or "no item"
+def _none_left(work: Work) -> str:
+    """Why a corpus holds nothing, and what to do."""
+    causes = Causes(work.refused())
+    if not causes.total():
+        names = ", ".join(repr(source.name) for source in work.recipe.sources)
+        return f"there is no record to read in the files of {names}; look at what `path` leads to, or give another"
+    read = work.counts[f"{READ}/in"]
+    return f"no record is left of {read:,} read. Why: {causes.why()}. What to do: {causes.cure()}"

@@ -15,15 +15,19 @@ import msgspec
 
 from trivium.data.config import digest
 from trivium.data.stage import Draft, Drop, Outcome, ShuffleConfig, Stage, size_of
+from trivium.pipelines.corpora.causes import Causes
 from trivium.pipelines.corpora.driver import Segment, cut
+from trivium.pipelines.corpora.dry_time import seconds_of, start_of
 from trivium.pipelines.corpora.extent import Extent, check_earlier
 from trivium.pipelines.corpora.marks import Input, source_input
-from trivium.pipelines.corpora.output import BUILD, REPORT, Owner, refuse_foreign, refuse_inside
+from trivium.pipelines.corpora.output import BUILD, Owner, refuse_foreign, refuse_inside
 from trivium.pipelines.corpora.part import ALL as WHOLE
 from trivium.pipelines.corpora.places import Places, list_places
 from trivium.pipelines.corpora.recipe import Recipe
 from trivium.pipelines.corpora.report.meter import Clock
 from trivium.pipelines.corpora.sources import READ, Place, Source
+from trivium.pipelines.corpora.sources.jsonl import Jsonl
+from trivium.pipelines.corpora.sources.streams import coding_of
 
 SAMPLE, EACH, ALL = 24, 8, 96  # places of a source that are looked into; items of one, and of one that stands alone
 KEPT = "/kept"  # beside reasons, which have no slash
@@ -39,9 +43,11 @@ class _Sample:
     bytes: int = 0  # of items
     text: int = 0  # bytes of what was kept
     names: int = 0  # bytes of source and address of what was kept
-    cpu_ns: int = 0
+    cpu_ns: int = 0  # of all but the first item, which pays for what is loaded once
+    first_ns: int = 0
     share: float = 0.0  # places looked into, each as far as it was read
     places: int = 0  # looked into
+    lost: list[Drop] = field(default_factory=list)
     exact: bool = True  # whether `share` is known of every place; else the whole is at least what it says
     stages: dict[str, Counter[str]] = field(default_factory=dict)  # in, kept, and each reason by stage
 
@@ -67,6 +73,7 @@ def survey(recipe: Recipe, base: Path, out: Path, extent: Extent, workers: int) 
     items = _sum(sources, "items")
     kept = _sum(sources, "records")
     cpu = sum(source["cpu_seconds"] or 0.0 for source in sources)
+    jobs, start = start_of(segments, kept, workers, write=extent.until is None)
     return {
         "dry_run": True,
         "corpus": recipe.corpus,
@@ -81,7 +88,9 @@ def survey(recipe: Recipe, base: Path, out: Path, extent: Extent, workers: int) 
         "funnel": _funnel(segments[0], list(samples.values())),
         "shuffles": [_shuffle(name, keys, samples, kept) for name, keys in shuffled.items()],
         "cpu_seconds": cpu,
-        "seconds": _seconds(out, recipe.corpus, items, cpu, workers),
+        "beam_jobs": jobs,
+        "seconds": seconds_of(out, recipe.corpus, items, cpu, workers, jobs, start),
+        "nothing_left": _nothing_left(samples.values()),
         "earlier": _earlier(out),
     }
 
@@ -97,6 +106,13 @@ def _funnel(first: Segment, samples: Iterable[_Sample]) -> list[dict[str, Any]]:
         reasons = [{"reason": reason, "count": count} for reason, count in counts.most_common()]
         rows.append({"name": name, "in": kept + counts.total(), "kept": kept, "reasons": reasons})
     return rows
+
+
+def _nothing_left(samples: Iterable[_Sample]) -> str | None:
+    """Why, and what to do, where everything that the sample holds was refused."""
+    causes = Causes(drop for sample in samples for drop in sample.lost)
+    kept = sum(sample.kept for sample in samples)
+    return None if kept or not causes.total() else f"{causes.why()}. What to do: {causes.cure()}"
 
 
 def _jobs(recipe: Recipe, segments: list[Any], extent: Extent) -> list[dict[str, Any]]:
@@ -158,6 +174,7 @@ def _drafts(
         counts = sample.stages.setdefault(name, Counter())
         if isinstance(outcome, Drop):
             counts[outcome.reason] += 1
+            sample.lost.append(outcome)
             return
         counts[KEPT] += 1
         if depth == len(stages):
@@ -173,20 +190,24 @@ def _drafts(
     step = max(1, len(parts) // SAMPLE)
     each = max(EACH, ALL // max(1, len(parts)))
     for part in parts[::step][:SAMPLE]:
-        read, last = 0, part.place
+        read, begins = 0, 0
         for outcome, item in islice(_outcomes(source, part.place, recipe), each):
-            read, last = read + 1, item
+            read, begins = read + 1, _begins(source, outcome, item)
             clock = Clock()
             sample.items += 1
             sample.bytes += 0 if isinstance(outcome, Drop) else size_of(outcome)
             kept = list(walk(outcome, 0))
-            sample.cpu_ns += clock.stop().cpu_ns
+            took = clock.stop().cpu_ns
+            if sample.items == 1:
+                sample.first_ns = took
+            else:
+                sample.cpu_ns += took
             sample.kept += len(kept)
             for draft in kept:
                 sample.text += size_of(draft)
                 sample.names += len(draft.document.meta.source) + len(draft.document.meta.address)
                 yield draft
-        share = 1.0 if read < each else _share(part.place, last, read)
+        share = 1.0 if read < each else _share(part.place, begins, read)
         sample.exact = sample.exact and share > 0
         sample.share += share or 1.0
         sample.places += 1
@@ -202,13 +223,26 @@ def _outcomes(source: Source, place: Place, recipe: Recipe) -> Iterator[tuple[Ou
                 yield outcome, item
 
 
-def _share(place: Place, last: Place, read: int) -> float:
+def _begins(source: Source, outcome: Outcome, item: Place) -> int:
+    """The byte at which a record begins in its file; 0 or less where it is not known, as in packed files."""
+    if isinstance(source, Jsonl) and not coding_of(item.path):
+        byte = _address(outcome).rpartition("@")[2]
+        return int(byte) if byte.isdecimal() else 0
+    return item.offset
+
+
+def _address(outcome: Outcome) -> str:
+    """The address of a record, read or refused."""
+    return outcome.document.meta.address if isinstance(outcome, Draft) else outcome.address
+
+
+def _share(place: Place, begins: int, read: int) -> float:
     """How much of a place was read, by where its last item of `read` begins; 0 = not known."""
     try:
         size = Path(place.path).stat().st_size
     except OSError:
         return 0.0
-    return min(1.0, last.offset * read / (read - 1) / size) if last.offset > 0 and size else 0.0
+    return min(1.0, begins * read / (read - 1) / size) if begins > 0 and size else 0.0
 
 
 def _source(source: Source, found: Input, places: Places, sample: _Sample, extent: Extent) -> dict[str, Any]:
@@ -231,8 +265,15 @@ def _source(source: Source, found: Input, places: Places, sample: _Sample, exten
         "items": items,
         "records": None if scale is None else round(sample.kept * scale),
         "text_bytes": None if scale is None else round(sample.text * scale),
-        "cpu_seconds": None if scale is None else sample.cpu_ns / 1e9 * scale,
+        "cpu_seconds": None if items is None or not sample.items else _cpu_seconds(sample, items),
     }
+
+
+def _cpu_seconds(sample: _Sample, items: int) -> float:
+    """Of all items by those of the sample: the first as it was, each other one as the mean of the others."""
+    others = sample.items - 1
+    each = sample.cpu_ns / others if others else sample.first_ns
+    return (sample.first_ns + each * max(0, items - 1)) / 1e9
 
 
 def _shuffle(name: str, keys: tuple[int, int], samples: dict[str, _Sample], records: int | None) -> dict[str, Any]:
@@ -243,18 +284,6 @@ def _shuffle(name: str, keys: tuple[int, int], samples: dict[str, _Sample], reco
         return {"stage": name, "elements": None, "bytes": None}
     elements = round(records * each)
     return {"stage": name, "elements": elements, "bytes": round(records * (_REFERENCE + named) + elements * _KEY)}
-
-
-def _seconds(out: Path, corpus: str, items: int | None, cpu: float, workers: int) -> dict[str, Any] | None:
-    """The time of an earlier build of the corpus there, by its report, as if this one were in proportion."""
-    try:
-        facts = msgspec.json.decode((out / REPORT / "report.json").read_bytes())
-        before, seconds = int(facts["totals"]["items"]), float(facts["run"]["seconds"])
-    except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError):
-        return None if items is None else {"estimate": cpu / workers, "by": "the sample's stages alone"}
-    if facts.get("corpus") != corpus or not before or items is None:
-        return None
-    return {"estimate": seconds * items / before, "by": f"the report of {before:,} items in {seconds:.3g} s"}
 
 
 def _earlier(out: Path) -> dict[str, Any] | None:

@@ -64,7 +64,10 @@ def claimed(out: Path, corpus: str, recipe: str, *, fresh: bool = False) -> Iter
     """
     refuse_foreign(out, corpus)
     build = out / BUILD
-    build.mkdir(parents=True, exist_ok=True)
+    try:
+        build.mkdir(parents=True, exist_ok=True)
+    except (FileNotFoundError, NotADirectoryError) as error:  # below a file, or where the system makes the names
+        raise UsageError(f"--out {out}: can't be made there ({error.strerror}); give a folder elsewhere") from None
     with _locked(build / _LOCK, out):
         before = _owner(build)
         done = before is not None and before.version == _VERSION and (build / FOLDER).is_dir()

@@ -5,6 +5,8 @@ import msgspec
 from trivium.pipelines.corpora.sources import Place
 
 ALL = -1
+# What a job's progress counts; a part is of a file that is cut where it is read.
+RECORD, FILE, PART = "record", "file", "file part"
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True):

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-from trivium.data.stage import Drop
+from trivium.data.stage import Content, Drop
 from trivium.errors import InputError
-from trivium.pipelines.corpora.part import ALL, Part
+from trivium.pipelines.corpora.part import ALL, FILE, PART, RECORD, Part
 from trivium.pipelines.corpora.recipe import Recipe
-from trivium.pipelines.corpora.sources import Place, Source
+from trivium.pipelines.corpora.sources import Counted, Place, Source
+from trivium.pipelines.corpora.sources.packed import Packed
+
+_MADE = (Content.RECORDS, Content.LONG_ROWS)  # of records that stand already
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class Places:
 
     parts: Mapping[str, tuple[Part, ...]]
     items: int | None  # in all; None where files are split into items when they are read
+    thing: str = PART  # what one item is
 
     def lines(self, seed: int | None = None) -> bytes:
         """One JSON line a part; in another order with a seed."""
@@ -47,8 +51,16 @@ def list_places(recipe: Recipe, base: Path, limit: int | None = None) -> Places:
             raise InputError(f"source {source.name!r}: {error}") from None
     whole = all(type(source).split is Source.split for source in recipe.sources)
     if limit is not None:
-        return Places(parts, sum(part.items for each in parts.values() for part in each))
-    return Places(parts, sum(map(len, parts.values())) if whole else None)
+        return Places(parts, sum(part.items for each in parts.values() for part in each), _thing(recipe))
+    return Places(parts, sum(map(len, parts.values())) if whole else None, _thing(recipe))
+
+
+def _thing(recipe: Recipe) -> str:
+    """What the items of all sources are, for whoever counts them."""
+    if all(isinstance(source, Counted) or source.GIVES in _MADE for source in recipe.sources):
+        return RECORD
+    files = all(type(source).split in (Source.split, Packed.split) for source in recipe.sources)
+    return FILE if files else PART
 
 
 def _first(source: Source, base: Path, recipe: Recipe, limit: int) -> Iterator[Part]:

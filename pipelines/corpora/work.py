@@ -14,7 +14,9 @@ import msgspec
 from trivium.data.stage import Drop, StageConfig
 from trivium.errors import BuildError
 from trivium.pipelines.beam import BeamOptions, run_job
+from trivium.pipelines.corpora.causes import Causes
 from trivium.pipelines.corpora.marks import Done, Marks, key_of, stage_input
+from trivium.pipelines.corpora.part import RECORD
 from trivium.pipelines.corpora.recipe import Recipe
 from trivium.pipelines.corpora.sources import READ
 from trivium.pipelines.corpora.spool import content_of, decode_ref, lines_of
@@ -23,7 +25,8 @@ from trivium.pipelines.corpora.usage import Memory, cpu_seconds
 FORGIVEN = 5  # items that may fail whatever share of a small corpus they are; none where the budget is 0
 SMALL = 50_000  # references that a shuffle handles faster in this process than in workers started for it
 
-Progress = Callable[[str, int, int | None, int], None]  # (stage, done, total or unknown, refused so far)
+# (stage, done, total or unknown, records refused so far, what is counted: RECORD, FILE or PART)
+Progress = Callable[[str, int, int | None, int, str], None]
 
 
 class Work:
@@ -86,19 +89,29 @@ class Work:
         self.left[name] = path
 
     def run(
-        self, label: str, graph: Callable, folder: Path, *, total: int | None = None, small: bool | None = None
+        self,
+        label: str,
+        graph: Callable,
+        folder: Path,
+        *,
+        total: int | None = None,
+        small: bool | None = None,
+        thing: str = RECORD,
     ) -> None:
         """Runs one Beam job that writes into `folder`, or takes what an earlier run left of it; adds its counters.
 
-        `graph` is a picklable object that wires a pipeline. `total` items are shown as the job's whole; a `small` job
-        (by default: fewer than SMALL current references) stays in this process. Raises BuildError when it fails.
+        `graph` is a picklable object that wires a pipeline. `total` things, named `thing`, are the job's whole; a
+        `small` job (by default: fewer than SMALL current references) stays in this process. Raises BuildError when it
+        fails.
         """
         self.depend(label, folder.name)
-        done = self.marks.earlier(self.key, folder) or self._run(label, graph, folder, total, small)
+        done = self.marks.earlier(self.key, folder) or self._run(label, graph, folder, total, small, thing)
         self.done.append(done)
         self.counts.update(done.counters)
 
-    def _run(self, label: str, graph: Callable, folder: Path, total: int | None, small: bool | None) -> Done:
+    def _run(
+        self, label: str, graph: Callable, folder: Path, total: int | None, small: bool | None, thing: str
+    ) -> Done:
         tally = self.folder / "tally"
         for path in tally.iterdir():
             path.unlink()
@@ -110,13 +123,13 @@ class Work:
 
         def tick() -> None:
             memory.look()
-            self.progress(label, *tallied(tally, total))
+            self.progress(label, *tallied(tally, total), thing)
 
         tick()
         counters = run_job(label, graph, options, logs=self.folder / "logs", tick=tick)
         done, _, dropped = tallied(tally, total)
         done = done if total is None else total
-        self.progress(label, done, done, dropped)
+        self.progress(label, done, done, dropped, thing)
         return self.marks.write(
             key=self.key,
             label=label,
@@ -159,23 +172,21 @@ class Work:
         """
         total, budget = self.counts[f"{READ}/in"], self.recipe.error_budget
         allowed = max(int(budget * total), FORGIVEN) if budget else 0
-        failed: Counter[tuple[str, str]] = Counter()
-        samples: dict[tuple[str, str], str] = {}
-        for drop in (drop for job in self.settled for drop in drops_of(job) if drop.error):
-            failed[drop.stage, drop.reason] += 1
-            shown = f"{drop.address}: {drop.detail}"
-            samples[drop.stage, drop.reason] = min(samples.get((drop.stage, drop.reason), shown), shown)
-        if failed.total() > allowed:
-            listed = "; ".join(
-                f"{stage}: {reason} {n:,}, such as {samples[stage, reason]}"
-                for (stage, reason), n in failed.most_common(3)
-            )
-            needed = -(-failed.total() * 1000 // max(1, total)) / 1000
-            raise BuildError(
-                f"{failed.total():,} of {total:,} items failed, and error_budget {budget:g} allows {allowed:,} (the "
-                f"share of all items; in small corpora {FORGIVEN}, unless it is 0). Worst: {listed}. Mend or leave out "
-                f"these inputs, or allow more: --set error_budget={needed:g}, or that line in the recipe"
-            )
+        failed = Causes(drop for drop in self.refused() if drop.error)
+        if failed.total() <= allowed:
+            return
+        needed = -(-failed.total() * 1000 // max(1, total)) / 1000
+        more = f", or allow more: --set error_budget={needed:g}, or that line in the recipe"
+        raise BuildError(
+            f"{failed.total():,} of {total:,} items failed, and error_budget {budget:g} allows {allowed:,} (the "
+            f"share of all items; in small corpora {FORGIVEN}, unless it is 0). Worst: {failed.why()}. What to do: "
+            f"{failed.cure()}{more if failed.total() < total else ''}"
+        )
+
+    def refused(self) -> Iterator[Drop]:
+        """The drops of the jobs that are settled."""
+        for job in self.settled:
+            yield from drops_of(job)
 
 
 def drops_of(folder: Path) -> Iterator[Drop]:
@@ -185,7 +196,7 @@ def drops_of(folder: Path) -> Iterator[Drop]:
 
 
 def tallied(folder: Path, total: int | None) -> tuple[int, int | None, int]:
-    """(items done, `total`, refused) of all workers, by the small files that they leave in `folder`."""
+    """(things done, `total`, records refused) of all workers, by the small files that they leave in `folder`."""
     done = dropped = 0
     for path in folder.iterdir():
         try:

@@ -37,17 +37,17 @@ function placeOf(one) {
 }
 function keptView(cluster, one) {
   const box = make("div", "member kept");
-  const chips = add(make("div", "chips"), make("span", "chip good", "kept"), make("span", "", one.source));
+  const chips = add(make("div", "chips"), make("span", "chip good", "kept"), make("span", "", one.source), one.earlier && make("span", "", `in the earlier set ${one.earlier}`));
   add(box, chips, placeOf(one));
   if (one.uri) add(box, add(make("div", "picture small"), drawn(one.uri, one.title)));
-  const record = bySource.get(`${cluster.set} ${one.source_id}`);
+  const record = bySource.get(`${one.earlier ? one.set : cluster.set} ${one.source_id}`);
   if (record) {
     const open = make("button", "link", "open it");
     open.type = "button";
     open.addEventListener("click", () => show(record));
     add(chips, open);
   }
-  return add(box, wordsView(one.text));
+  return add(box, one.fault ? make("div", "soft", one.fault) : wordsView(one.text));
 }
 function meter(similarity) {
   const track = make("span", "meter"), bar = make("span", "");
@@ -75,8 +75,9 @@ function lostView(cluster, one) {
     add(sides, column("what stays", one.stays_at, piecesView(one.stays, "stays")), column("what went", one.begins, piecesView(one.went, "went")));
     return add(box, sides);
   }
-  const against = cluster.near && cluster.kept.length ? cluster.kept[0].text : "";
-  if (one.similarity === 1 && cluster.kept.length) return box; // the same text as another one here
+  const seen = cluster.kept.filter((kept) => !kept.fault);
+  const against = cluster.near && seen.length ? seen[0].text : "";
+  if (one.similarity === 1 && seen.length) return box; // the same text as another one here
   return add(box, one.begins && make("div", "soft from", `from character ${count(one.begins)}`), wordsView(one.text, against));
 }
 function clusterView(cluster) {

@@ -1,6 +1,7 @@
 """Dedup clusters: what stayed, beside it what went, why, and how alike it was.
 
-Odd: a survivor of one step may be the duplicate of another, so each drop is followed to the record that stays.
+Odd: a survivor of one step may be the duplicate of another, so each drop is followed to the record that stays; it may
+lie in an earlier set.
 """
 
 from collections import defaultdict
@@ -15,6 +16,7 @@ from trivium.data.shards import ShardSet
 from trivium.data.stage import Drop
 from trivium.errors import ShardError, StorageError
 from trivium.pipelines.gallery.draw import ranked
+from trivium.pipelines.gallery.earlier import EarlierSets, compared_with, place_of
 from trivium.pipelines.gallery.passages import beside
 from trivium.pipelines.gallery.record import LINE_LIMIT, Media, seen
 
@@ -25,14 +27,17 @@ SHORT = 400  # of a duplicate's
 
 @dataclass(slots=True)
 class Cluster:
-    """`kept` are record numbers, `lost` the drops that a kept one survived."""
+    """`kept` are record numbers, `lost` the drops that a kept one survived; `earlier` is the source_id of a survivor in
+    the earlier set at `place`."""
 
     kept: list[int] = field(default_factory=list)
     lost: list[Drop] = field(default_factory=list)
+    earlier: str = ""
+    place: str = ""
 
     @property
     def size(self) -> int:
-        return len(self.kept) + len(self.lost)
+        return len(self.kept) + len(self.lost) + bool(self.earlier)
 
     @property
     def near(self) -> bool:
@@ -47,27 +52,34 @@ def clusters_of(shards: ShardSet, drops: Sequence[Drop]) -> dict[str, Cluster]:
     }
     lost = {drop.source_id: drop for drop in drops if drop.survivor}
     found: dict[str, Cluster] = defaultdict(Cluster)
+    elsewhere = bool(compared_with(shards))
+    refused = {drop.source_id for drop in drops} if elsewhere else set()
     for drop in lost.values():
-        name = name_of.get(survivor(drop, lost))
+        last = followed(drop, lost)
+        name = name_of.get(last.survivor)
         if name is not None:
             found[name].lost.append(drop)
+        elif elsewhere and last.survivor not in refused and place_of(last):
+            away = found[last.survivor]
+            away.lost.append(drop)
+            away.earlier, away.place = last.survivor, place_of(last)
     names, counts = np.unique(entries.cluster, return_counts=True)
     shared = {str(name) for name, count in zip(names, counts, strict=True) if count > 1 and name}
     for at, source in enumerate(entries.source_id.tolist()):
         name = name_of[source]
         if name in found or name in shared:
             found[name].kept.append(at)
-    return {name: cluster for name, cluster in found.items() if cluster.size > 1 and cluster.kept}
+    return {name: cluster for name, cluster in found.items() if cluster.size > 1 and (cluster.kept or cluster.earlier)}
 
 
-def survivor(drop: Drop, lost: Mapping[str, Drop]) -> str:
-    """The source_id of the record that stays in the end."""
+def followed(drop: Drop, lost: Mapping[str, Drop]) -> Drop:
+    """The last drop on the way to the record that stays: its survivor is that record."""
     seen = {drop.source_id}
-    key = drop.survivor
-    while key in lost and key not in seen:
-        seen.add(key)
-        key = lost[key].survivor
-    return key
+    last = drop
+    while last.survivor in lost and last.survivor not in seen:
+        last = lost[last.survivor]
+        seen.add(last.source_id)
+    return last
 
 
 def drawn(found: Mapping[str, Cluster], limit: int, seed: int) -> list[tuple[str, Cluster]]:
@@ -78,8 +90,11 @@ def drawn(found: Mapping[str, Cluster], limit: int, seed: int) -> list[tuple[str
     return [(name, found[name]) for name in (*first, *ranked(exact, limit - len(first), seed, str))]
 
 
-def shown(shards: ShardSet, name: str, cluster: Cluster, number: int, media: Media) -> dict[str, Any]:
-    """One cluster as plain data; members that can't be read are left out."""
+def shown(
+    shards: ShardSet, name: str, cluster: Cluster, number: int, media: Media, sets: EarlierSets
+) -> dict[str, Any]:
+    """One cluster as plain data; members that can't be read are left out, but for a survivor in an earlier set, whose
+    id and place are told."""
     kept, texts = [], {}
     for at in cluster.kept[:KEPT]:
         try:
@@ -88,6 +103,10 @@ def shown(shards: ShardSet, name: str, cluster: Cluster, number: int, media: Med
             continue
         kept.append(_kept(document, members, media))
         texts[document.meta.source_id] = document.text
+    unread = len(cluster.kept) - len(kept)
+    if cluster.earlier:
+        kept.append(_earlier(shards, cluster, media, sets))
+        texts[cluster.earlier] = kept[-1].pop("whole")
     order = sorted(cluster.lost, key=lambda drop: (drop.similarity == 1, -(drop.similarity or 0.0), drop.address))
     return {
         "set": number,
@@ -96,10 +115,22 @@ def shown(shards: ShardSet, name: str, cluster: Cluster, number: int, media: Med
         "near": cluster.near,
         "size": cluster.size,
         "kept": kept,
-        "more_kept": len(cluster.kept) - len(kept),
+        "more_kept": unread,
         "lost": [_lost(drop, texts) for drop in order[:LOST]],
         "more_lost": max(0, len(cluster.lost) - LOST),
     }
+
+
+def _earlier(shards: ShardSet, cluster: Cluster, media: Media, sets: EarlierSets) -> dict[str, Any]:
+    """The survivor in an earlier set, with its `whole` text beside what is shown; id and place where it is not read."""
+    place = {"earlier": cluster.place[:LINE_LIMIT], "set": None, "whole": ""}
+    found = sets.read(shards, cluster.place, cluster.earlier)
+    if found is None:
+        fault = "that set is not at hand, so its text can't be shown; give it to `trivium shards gallery` too"
+        blank = dict.fromkeys(("id", "title", "source", "address", "text", "uri"), "")
+        return {**blank, **place, "source_id": cluster.earlier, "more": 0, "fault": fault}
+    document, members, on_page = found
+    return {**_kept(document, members, media), **place, "set": on_page, "whole": document.text}
 
 
 def _kept(document: Document, members: Mapping[str, bytes], media: Media) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from trivium.errors import ShardError, StorageError
 from trivium.pipelines.gallery import clusters
 from trivium.pipelines.gallery.cuts import Cut, Held, read_cuts
 from trivium.pipelines.gallery.draw import RULE, arranged, interleaved, ranked, shares
+from trivium.pipelines.gallery.earlier import EarlierSets
 from trivium.pipelines.gallery.record import LINE_LIMIT, LIST_LIMIT, Media, record
 
 PAGE_BYTES = 24 << 20  # of records in all
@@ -69,7 +70,7 @@ def collect(sets: Sequence[ShardSet], count: int, seed: int, damaged: Sequence[d
     compared: list[list[dict[str, Any]]] = []
     left, budget = 0, 0
     with Previewer() as previewer:
-        media = Media(previewer)
+        media, earlier = Media(previewer), EarlierSets(sets)
         for number, shards in enumerate(sets):
             budget += PAGE_BYTES * given[number] // max(1, sum(given))  # what one set leaves over the next may use
             pile, spent, skipped = _records(shards, number, given[number], seed, budget, media, faults)
@@ -78,7 +79,7 @@ def collect(sets: Sequence[ShardSet], count: int, seed: int, damaged: Sequence[d
             piles.append(named(arranged(pile, _visual, lambda one: one["title"])))
             compared.append(
                 [
-                    clusters.shown(shards, name, cluster, number, media)
+                    clusters.shown(shards, name, cluster, number, media, earlier)
                     for name, cluster in clusters.drawn(found[number], wanted[number], seed)
                 ]
             )

@@ -9,8 +9,8 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from trivium.commands.build_progress import shown
+from trivium.commands.build_stop import stoppable
 from trivium.console import counted, emit_json, note, out, size
-from trivium.errors import StoppedError
 
 SHOWN = 3  # reasons of a stage; the report has all
 
@@ -59,21 +59,22 @@ def build(
     --direct_running_mode=multi_processing. A cluster: -- --runner=FlinkRunner … A run that was stopped goes on behind
     its last finished job when the same command is given again.
     """
-    from trivium.pipelines.beam import parse_options
-    from trivium.pipelines.corpora.extent import Extent
-    from trivium.pipelines.corpora.recipe import load_recipe
+    with stoppable(folder, writes=not dry_run):
+        from trivium.pipelines.beam import parse_options
+        from trivium.pipelines.corpora.extent import Extent
+        from trivium.pipelines.corpora.recipe import load_recipe
 
-    config = load_recipe(recipe, tuple(overrides or ()))
-    options = parse_options(beam or [], verbose=verbose)
-    extent = Extent(limit=limit, until=until, fresh=fresh, shuffle_seed=shuffle, command=shown_command(), unsafe=unsafe)
-    if dry_run:
-        from trivium.commands.build_dry import try_dry
+        config = load_recipe(recipe, tuple(overrides or ()))
+        options = parse_options(beam or [], verbose=verbose)
+        extent = Extent(
+            limit=limit, until=until, fresh=fresh, shuffle_seed=shuffle, command=shown_command(), unsafe=unsafe
+        )
+        if dry_run:
+            from trivium.commands.build_dry import try_dry
 
-        try_dry(config, recipe.parent, folder, extent, options.workers, verbose, as_json)
-        return
-    extent.check(config, folder)
-    _say_replaced(folder, config)
-    built = _run(config, recipe.parent, folder, options, extent, show=not as_json and not verbose)
+            try_dry(config, recipe.parent, folder, extent, options.workers, verbose, as_json)
+            return
+        built = _run(config, recipe.parent, folder, options, extent, show=not as_json and not verbose)
     if as_json:
         emit_json(_facts(built, folder))
     else:
@@ -95,27 +96,13 @@ def shown_command() -> str:
 def _run(
     config: "Recipe", here: Path, folder: Path, options: "BeamOptions", extent: "Extent", *, show: bool
 ) -> "Built":
-    """The build, its progress shown. Raises StoppedError on Ctrl-C, which says what the same command will do."""
+    """The build, its progress shown."""
     from trivium.pipelines.corpora.driver import run
 
-    try:
-        with shown(show) as progress:
-            return run(config, here, folder, options, progress=progress, extent=extent, tell=note)
-    except KeyboardInterrupt:
-        raise StoppedError(_where_again(folder)) from None
-
-
-def _where_again(folder: Path) -> str:
-    """What the same command will do after Ctrl-C."""
-    from trivium.pipelines.corpora.unfinished import done_jobs
-
-    jobs, last = done_jobs(folder)
-    if not jobs:
-        return "interrupted in the first job; the same command begins anew, and nothing half-written is left"
-    return (
-        f"interrupted; {counted(jobs, 'job')} done in {folder}/.build: the same command goes on behind {last!r} "
-        "(--fresh begins anew)"
-    )
+    extent.check(config, folder)
+    _say_replaced(folder, config)
+    with shown(show) as progress:
+        return run(config, here, folder, options, progress=progress, extent=extent, tell=note)
 
 
 def _left(built: "Built", folder: Path) -> str:
@@ -189,11 +176,13 @@ def _facts(built: "Built", folder: Path) -> dict[str, Any]:
 def print_report(facts: dict[str, Any]) -> None:
     """The funnel with what each stage took, as a table on standard output."""
     times = {row["stage"]: row for row in facts["run"]["stages"]}
-    table = Table(box=SIMPLE, title=f"corpus {facts['corpus']}", title_justify="left", header_style="bold")
-    table.add_column("stage", no_wrap=True)
+    table = Table(
+        box=SIMPLE, title=f"corpus {facts['corpus']}: records by stage", title_justify="left", header_style="bold"
+    )
+    table.add_column("stage", overflow="fold")  # names that --set takes: never cut off
     for name in ("in", "kept", "refused", "CPU s"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("most of them")
+    table.add_column("most of them", overflow="fold")
     for stage in facts["stages"]:
         took = times.get(stage["name"])
         table.add_row(

@@ -41,7 +41,7 @@ def print_survey(facts: dict[str, Any], folder: Path) -> None:
         )
     out.print(inputs)
     funnel = _table("what the sample went through", ("in", "kept", "share"))
-    funnel.add_column("refused, most of it")
+    funnel.add_column("refused, most of it", overflow="fold")
     for stage in facts["funnel"]:
         share = f"{stage['kept'] / stage['in']:.0%}" if stage["in"] else ""
         reasons = ", ".join(f"{one['reason']} {one['count']:,}" for one in stage["reasons"][:REASONS])
@@ -66,9 +66,12 @@ def _said(facts: dict[str, Any], folder: Path) -> list[str]:
     lines = []
     if facts["seconds"] is not None:
         about = "at least" if facts["at_least"] else "about"
-        lines.append(f"{about} {_duration(facts['seconds']['estimate'])}, by {facts['seconds']['by']}")
+        start = f"{_whole(facts['seconds']['start'])} of it to start {counted(facts['beam_jobs'], 'job')}"
+        lines.append(f"{about} {_whole(facts['seconds']['estimate'])}, {start}; by {facts['seconds']['by']}")
     if facts["earlier"] is not None and facts["earlier"]["jobs"]:
         lines.append(f"{folder} holds {counted(facts['earlier']['jobs'], 'job')} of an earlier run that stopped")
+    if facts["nothing_left"] is not None:
+        lines.append(f"all of the sample was refused, so nothing may be left. Why: {facts['nothing_left']}")
     sampled = sum(source["sampled"] for source in facts["sources"])
     if facts["at_least"]:
         lines.append("≥: items are packed in files that the sample did not read to their end, so there are more")
@@ -82,7 +85,7 @@ def _said(facts: dict[str, Any], folder: Path) -> list[str]:
 
 def _table(title: str, numbers: tuple[str, ...]) -> Table:
     table = Table(box=SIMPLE, title=title, title_justify="left", header_style="bold")
-    table.add_column("")
+    table.add_column("", overflow="fold")  # names that --set takes: never cut off
     for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
     return table
@@ -96,7 +99,8 @@ def _about(count: int | None, at_least: bool) -> str:
     return "?" if count is None else f"{_sign(at_least)}{count:,}"
 
 
-def _duration(seconds: float) -> str:
+def _whole(seconds: float) -> str:
+    """No estimate is better than to the second."""
     from trivium.pipelines.pages import duration
 
-    return duration(seconds)
+    return duration(max(1, round(seconds)))

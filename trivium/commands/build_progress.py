@@ -5,17 +5,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from trivium.console import err, note
+from trivium.console import counted, err, note
 
 if TYPE_CHECKING:
     from trivium.pipelines.corpora.work import Progress
 
+RECORD = "record"  # as a job's progress names them
 EVERY = 30.0  # seconds between two lines of one job in a log
 
 
 @contextmanager
 def shown(show: bool) -> Iterator["Progress"]:
-    """On standard error, for each job: its stages, how many items are done, how fast, and how many are refused."""
+    """On standard error, for each job: its stages, how many files (of the first) or records are done, how fast, and how
+    many records are refused."""
     if show and not err.is_terminal:
         lines = Lines()
         yield lines
@@ -33,14 +35,16 @@ class Lines:
         self._stage, self._state = "", ""
         self._began = self._said = 0.0
 
-    def __call__(self, stage: str, done: int, total: int | None, dropped: int) -> None:
+    def __call__(self, stage: str, done: int, total: int | None, dropped: int, thing: str) -> None:
         now = self._clock()
         if stage != self._stage:
             self.end()
             self._stage, self._began, self._said = stage, now, now
             note(f"{stage} …")
-        of = f" of {total:,}" if total is not None else ""
-        self._state = f"{stage}: {done:,}{of}{f', {dropped:,} refused' if dropped else ''}, {now - self._began:,.0f} s"
+        took = f"{now - self._began:,.0f} s"
+        self._state = (
+            f"{stage}: {', '.join(filter(None, (_amount(done, total, thing), _refused(dropped, thing), took)))}"
+        )
         if now - self._said >= EVERY:
             self._said = now
             note(self._state)
@@ -52,15 +56,27 @@ class Lines:
             self._stage = ""
 
 
+def _amount(done: int, total: int | None, thing: str) -> str:
+    """`39 of 40 files`."""
+    return counted(done, thing) if total is None else f"{done:,} of {counted(total, thing)}"
+
+
+def _refused(dropped: int, thing: str) -> str:
+    """How many were refused, which are records whatever is counted."""
+    if not dropped:
+        return ""
+    return f"{dropped:,} refused" if thing == RECORD else f"{counted(dropped, 'record')} refused"
+
+
 @contextmanager
 def _bars(show: bool) -> Iterator["Progress"]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.table import Column
 
     columns = (
         TextColumn("{task.description}", table_column=Column(ratio=1, overflow="fold")),
-        BarColumn(16),
-        MofNCompleteColumn(),
+        BarColumn(10),
+        TextColumn("{task.fields[amount]}", justify="right"),
         TextColumn("{task.fields[rate]}", justify="right"),
         TextColumn("{task.fields[refused]}", justify="right"),
         TimeElapsedColumn(),
@@ -68,13 +84,13 @@ def _bars(show: bool) -> Iterator["Progress"]:
     with Progress(*columns, console=err, disable=not show, expand=True) as display:
         tasks: dict[str, Any] = {}
 
-        def progress(stage: str, done: int, total: int | None, dropped: int) -> None:
+        def progress(stage: str, done: int, total: int | None, dropped: int, thing: str) -> None:
             if stage not in tasks:
-                tasks[stage] = display.add_task(stage, total=total, rate="", refused="")
+                tasks[stage] = display.add_task(stage, total=total, amount="", rate="", refused="")
             task = display.tasks[display.task_ids.index(tasks[stage])]
             rate = f"{done / task.elapsed:,.0f}/s" if task.elapsed and done else ""
-            refused = f"{dropped:,} refused" if dropped else ""
-            display.update(tasks[stage], completed=done, total=total, rate=rate, refused=refused)
+            amount, refused = _amount(done, total, thing), _refused(dropped, thing)
+            display.update(tasks[stage], completed=done, total=total, amount=amount, rate=rate, refused=refused)
 
         yield progress
         for task in tasks.values():

@@ -54,7 +54,8 @@ class Story:
     """What is known of a build at its end, or where it was told to stop, or `stopped` for a reason of its own.
 
     `counts` are items in and kept by name (`<stage>/in` …), `drops` those refused by (stage, reason), `volumes`
-    bytes of text and media behind a stage that settled them, `run` what holds for this run alone.
+    bytes of text and media behind a stage that settled them, `left` by source what stands where no set is written yet,
+    `run` what holds for this run alone.
     """
 
     recipe: Recipe
@@ -63,6 +64,7 @@ class Story:
     volumes: Mapping[str, int]
     reading: Reading
     inputs: Mapping[str, Input]
+    left: Mapping[str, Amount] = field(default_factory=dict)
     jobs: tuple[Job, ...] = ()
     manifest: Manifest | None = None
     limit: int | None = None
@@ -74,7 +76,7 @@ class Story:
 def summarize(story: Story) -> dict[str, Any]:
     """All facts, as plain data with keys in a fixed order."""
     stages = _stages(story)
-    manifest, written = story.manifest, _sum(story.reading.sources.values())
+    manifest, written = story.manifest, _sum(_standing(story).values())
     facts = {
         "format": FORMAT,
         "version": VERSION,
@@ -86,7 +88,7 @@ def summarize(story: Story) -> dict[str, Any]:
         "until": story.until,
         "totals": {
             "items": story.counts.get(f"{READ}/in", 0),
-            "records": stages[-1]["kept"] if manifest is None else manifest.records,
+            "records": _records(stages) if manifest is None else manifest.records,
             "characters": written.characters,
             "bytes": written.bytes,
             "rejects": sum(stage["dropped"] for stage in stages),
@@ -106,6 +108,11 @@ def summarize(story: Story) -> dict[str, Any]:
     facts |= {"balance": _balance(story.reading)} if story.reading.balance else {}
     facts |= {"stopped": story.stopped} if story.stopped else {}
     return {name: value if name == "resolved" else _harmless(value) for name, value in facts.items()}
+
+
+def _records(stages: list[dict[str, Any]]) -> int:
+    """What the last stage kept; 0 where nothing was read, and so no stage ran."""
+    return int(stages[-1]["kept"]) if stages else 0
 
 
 def _harmless(value: Any) -> Any:
@@ -172,7 +179,7 @@ def _example(drop: Drop) -> dict[str, Any]:
 def _source(story: Story, source: Any) -> dict[str, Any]:
     found = story.inputs.get(source.name, Input())
     items = story.reading.items.get(source.name, Amount())
-    written = story.reading.sources.get(source.name, Amount())
+    written = _standing(story).get(source.name, Amount())
     refused = sum(
         one.sources.get(source.name, 0) for reasons in story.reading.refusals.values() for one in reasons.values()
     )
@@ -188,6 +195,11 @@ def _source(story: Story, source: Any) -> dict[str, Any]:
         "records": written.records,
         "characters": written.characters,
     }
+
+
+def _standing(story: Story) -> Mapping[str, Amount]:
+    """By source, the records that were written, or those that are left where the build stopped."""
+    return story.left if story.manifest is None else story.reading.sources
 
 
 def _languages(reading: Reading) -> list[dict[str, Any]]:
@@ -281,7 +293,8 @@ def _cluster(cluster: Cluster) -> dict[str, Any]:
 
 
 def _member(member: Member) -> dict[str, Any]:
-    return {
+    earlier = {"earlier": clipped(member.earlier)} if member.earlier else {}
+    return earlier | {
         "source_id": member.source_id,
         "source": clipped(member.source),
         "address": clipped(member.address),

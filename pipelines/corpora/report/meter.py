@@ -64,13 +64,14 @@ class StageReading(msgspec.Struct, kw_only=True):
 
 
 class Member(msgspec.Struct, kw_only=True):
-    """One record of a cluster of duplicates."""
+    """One record of a cluster of duplicates; `earlier` names the earlier set that holds it, as the recipe does."""
 
     source_id: str
     source: str
     address: str
     similarity: float | None = None
     excerpt: str = ""
+    earlier: str = ""
 
 
 def member_of(drop: Drop) -> Member:

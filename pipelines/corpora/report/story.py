@@ -11,10 +11,11 @@ from trivium.data.shards import Manifest
 from trivium.pipelines.corpora.extent import Extent
 from trivium.pipelines.corpora.marks import versions
 from trivium.pipelines.corpora.output import Owner
+from trivium.pipelines.corpora.report.earlier import tell_earlier
 from trivium.pipelines.corpora.report.facts import Job, Story, summarize
-from trivium.pipelines.corpora.report.meter import total
+from trivium.pipelines.corpora.report.meter import Amount, total
 from trivium.pipelines.corpora.sources import READ
-from trivium.pipelines.corpora.spool import lines_of
+from trivium.pipelines.corpora.spool import decode_ref, lines_of
 from trivium.pipelines.corpora.usage import own_peak
 from trivium.pipelines.corpora.work import Work
 
@@ -25,6 +26,7 @@ def tell_story(
     """The facts of the build that `work` has done, in `seconds` of this run; `stopped` says why it is unfinished."""
     jobs_read = work.settled if stopped else work.jobs  # what a job that failed left may be a part
     reading = total(chain.from_iterable(lines_of(job, "readings") for job in jobs_read))
+    tell_earlier(reading, work.recipe, work.base)
     jobs = tuple(
         Job(
             label=done.label,
@@ -62,6 +64,7 @@ def tell_story(
             volumes=work.volumes,
             reading=reading,
             inputs=owner.inputs,
+            left=_left(work) if manifest is None else {},
             jobs=jobs,
             manifest=manifest,
             limit=extent.limit,
@@ -70,6 +73,15 @@ def tell_story(
             run=run,
         )
     )
+
+
+def _left(work: Work) -> dict[str, Amount]:
+    """By source, the current references' records, characters and bytes of text and media."""
+    found: dict[str, Amount] = {}
+    for ref in map(decode_ref, lines_of(work.state, "refs") if work.state is not None else ()):
+        amount = Amount(records=1, characters=ref.length, bytes=ref.content)
+        found.setdefault(ref.source, Amount()).add(amount)
+    return found
 
 
 def _processor() -> str:

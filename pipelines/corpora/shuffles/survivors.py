@@ -217,8 +217,8 @@ class Select(beam.DoFn):
             duplicates = tuple(one for one in group.duplicates if one != ref.source_id)[:LISTED]
             cluster = (ref.family or key) if self._near is not None else ref.cluster
             yield encode_line(msgspec.structs.replace(ref, duplicates=duplicates, cluster=cluster))
-        source = ref.source if best.build == 0 else self._builds[best.build - 1]
-        stays = Member(source_id=ref.source_id, source=source, address=ref.address)
+        earlier = self._builds[best.build - 1] if best.build else ""
+        stays = Member(source_id=ref.source_id, source=ref.source, address=ref.address, earlier=earlier)
         self._counters.meter.grouped(self._stage, group.size, stays, group.members)
 
     def _similarity(self, candidate: Candidate, best: Candidate) -> float:

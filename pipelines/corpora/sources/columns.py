@@ -21,6 +21,7 @@ _CONTENT = {
 }
 _MIMES = {"html": "text/html; charset=utf-8", "latex": "application/x-tex", "markdown": "text/markdown"}
 MISSING = object()
+LISTED = 24  # columns that are named where one is missing
 
 
 class Columns(Strict, kw_only=True):
@@ -107,8 +108,7 @@ class Table(Source, kw_only=True):
         for name in self.columns.texts:
             value = lookup(row, name)
             if value is MISSING:
-                found = ", ".join(list(row)[:8]) or "none"
-                raise RefusedError("no_column", f"no column {name!r}; there are: {found}", error=True)
+                raise no_column(name, list(row))
             if value is not None and not isinstance(value, str):
                 raise RefusedError("no_text", f"column {name!r} holds {type(value).__name__}, not text")
             parts.append((value or "").strip("\r\n"))
@@ -121,6 +121,13 @@ class Table(Source, kw_only=True):
         if len(body) > self.max_bytes:
             raise RefusedError("too_large", f"{len(body):,} bytes, limit {self.max_bytes:,}")
         return body + b"\n"
+
+
+def no_column(name: str, there: Sequence[str]) -> RefusedError:
+    """For a table without the column, with those that it has."""
+    more = f" and {len(there) - LISTED} more" if len(there) > LISTED else ""
+    found = ", ".join(there[:LISTED]) or "none"
+    return RefusedError("no_column", f"no column {name!r}; there are: {found}{more}", error=True)
 
 
 def lookup(row: Mapping[str, Any], name: str) -> Any:

@@ -1,7 +1,8 @@
 """Folders whose matching files are one item each."""
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,8 @@ from trivium.data.stage import Content, Outcome
 from trivium.errors import InputError
 from trivium.pipelines.corpora.sources import files
 from trivium.pipelines.corpora.sources.base import Place, RefusedError, Source
+
+NAMED = 6  # endings of files that are there, where none is of the kind
 
 
 class Folder(Source, kw_only=True):
@@ -58,8 +61,19 @@ def _listed(where: str, suffixes: tuple[str, ...]) -> list[str]:
         raise InputError(f"{where} is a file; this kind of source reads a folder")
     found = [name for name in files.files_below(where) if name.lower().endswith(suffixes)]
     if not found:
-        raise InputError(f"{where} holds no file ending in {', '.join(suffixes)}; mend `path` or `suffixes`")
+        raise InputError(
+            f"{where} holds no file ending in {', '.join(suffixes)}; there {_endings(files.files_below(where))}: mend "
+            "`path` or `suffixes`, or leave this source out of the recipe"
+        )
     return sorted(found)
+
+
+def _endings(names: Iterable[str]) -> str:
+    """`are .jsonl (12), .csv (3)`: the commonest endings of the files that are there."""
+    ends = (os.path.splitext(name)[1].lower() for name in names)
+    counts = Counter(end if end[1:].isalnum() and end.isascii() else "others" for end in ends)
+    listed = ", ".join(f"{end} ({count:,})" for end, count in counts.most_common(NAMED))
+    return f"are {listed}" if listed else "is no file at all"
 
 
 class HtmlFolder(Folder, kw_only=True, tag="html_folder"):

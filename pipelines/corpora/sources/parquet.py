@@ -14,7 +14,7 @@ from msgspec import Meta
 from trivium.data.stage import Drop, Outcome
 from trivium.pipelines.corpora.sources import files, streams
 from trivium.pipelines.corpora.sources.base import Place, RefusedError
-from trivium.pipelines.corpora.sources.columns import Table
+from trivium.pipelines.corpora.sources.columns import Table, no_column
 from trivium.pipelines.corpora.sources.folder import file_places, readable_path
 
 _BATCH = 4 << 20  # bytes of decoded rows held at once, on average
@@ -76,9 +76,9 @@ class Parquet(Table, kw_only=True, tag="parquet"):
         stored = sum(max(0, chunk.total_compressed_size) for chunk in chunks)
         if whole > self.max_group:
             raise RefusedError("too_large", f"a row group of {whole:,} bytes, limit {self.max_group:,} (max_group)")
-        if not wanted:
-            found = ", ".join(table.schema_arrow.names[:8])
-            raise RefusedError("no_column", f"none of {', '.join(sorted(heads))}; there are: {found}", error=True)
+        for name in self.columns.texts:  # here, where all columns are known: the rows have those that are mapped
+            if not {name, name.partition(".")[0]} & set(wanted):
+                raise no_column(name, table.schema_arrow.names)
         largest = max((_dictionary(file, chunk) for chunk in chunks), default=0)
         size = max(1, min(_ROWS, _BATCH * max(1, group.num_rows) // max(1, whole), _REPEATED // max(1, largest)))
         given = 0

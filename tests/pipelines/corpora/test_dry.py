@@ -31,7 +31,12 @@ def test_a_dry_run_shows_what_the_sample_lost_and_least_figures_where_files_are_
     (source,) = facts["sources"]
     assert (facts["at_least"], source["at_least"], source["items"]) == (True, True, 96)
     shown = " ".join(CliRunner().invoke(app, given).output.split())
-    for part in ("≥ 96", "heuristics 96 72 75% word_count 24", "≥: items are packed in files", "at least 0"):
+    for part in (
+        "≥ 96",
+        "heuristics 96 72 75% word_count 24",
+        "≥: items are packed in files",
+        "at least 2 s, 2 s of it to start 2 jobs; by the sample's",
+    ):
         assert part in shown
     limited = json.loads(CliRunner().invoke(app, [*given, "--json", "--limit", "50"]).stdout)
     assert (limited["at_least"], limited["items"]) == (False, 50)

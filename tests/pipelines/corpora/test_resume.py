@@ -85,7 +85,7 @@ def begun(base: Path, out: Path, **more) -> tuple[str, str]:
 def _killed(base: Path, out: Path, at: str) -> None:
     """A run that gets SIGKILL when the work of the job `at` is done, before its mark."""
 
-    def progress(label: str, done: int, total: int | None, dropped: int) -> None:
+    def progress(label: str, done: int, total: int | None, *_: object) -> None:
         if label == at and done and done == total:
             os.kill(os.getpid(), signal.SIGKILL)
 

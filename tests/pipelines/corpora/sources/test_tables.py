@@ -175,4 +175,4 @@ def test_text_that_is_no_utf8_costs_its_row_alone(tmp_path):
     read = Parquet(name="t", path=str(path), license="L")
     assert list(reasons(read).values()) == ["kept", "broken_text", "empty", "kept"]
     (drop,) = outcomes(Parquet(name="t", path=str(path), license="L", columns=Columns(text="body")))
-    assert (drop.reason, drop.detail) == ("no_column", "none of body; there are: text")
+    assert (drop.reason, drop.detail) == ("no_column", "no column 'body'; there are: text")
