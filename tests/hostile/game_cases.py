@@ -90,7 +90,7 @@ def _nothing() -> dict[str, tuple[str, str]]:
         "a_rejection": (page(MOVING + "Promise.reject(new Error('x'));"), "error_page"),
         "syntax": (page("let let = 1;"), "error_page"),
         "empty": ("", "one_colour"),
-        "no_page": ("\x00\x01\x02\x03", "one_colour|error_page|blank"),
+        "no_page": ("\x00\x01\x02\x03", "one_colour|error_page|blank|still"),
         "nothing_drawn": (page("1 + 1;"), "one_colour"),
         # The name of what a page holds in memory comes from the browser's own chance.
         "chance": (
