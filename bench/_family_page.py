@@ -3,95 +3,16 @@
 import csv
 import io
 import json
-import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import _curve_plot
 import msgspec
-import yaml
-from _family_facts import JUMP, JUMP_SIGMAS, LONG, QUIET, RECENT, RISE, SHORT, SIGMAS, Verdict, run_facts, smooth
-
-from trivium.data.config import from_mapping
-from trivium.model.joint import JointConfig
-from trivium.model.sizes import measure
+from _family_facts import JUMP, JUMP_SIGMAS, LONG, QUIET, RECENT, RISE, SHORT, SIGMAS, Verdict, smooth
+from _family_gathered import Gathered
 
 COLUMNS = ("step", "lr", "loss", "text", "image", "mtp", "grad_norm", "max_logit", "load_mean", "load_worst", "tokens")
-
-
-class Gathered:
-    """What some archives hold: runs by name, those of a later archive in place of an earlier one's."""
-
-    def __init__(self, archives: Sequence[Path]) -> None:
-        self.calls: list[dict[str, Any]] = []
-        self.wanted: dict[str, str] = {}  # kind by name, whether it ran or not
-        self.known: dict[str, dict[str, Any]] = {}
-        self.lines: dict[str, list[dict[str, Any]]] = {}
-        self.configs: dict[str, dict[str, Any]] = {}
-        self.notes: dict[str, str] = {}
-        for path in archives:
-            with tarfile.open(path) as archive:
-                self._read(archive)
-
-    def _read(self, archive: tarfile.TarFile) -> None:
-        call = json.loads(_text(archive, "family.json"))
-        self.calls.append({key: value for key, value in call.items() if key != "jobs"})
-        self.wanted |= call["wanted"]
-        for name, known in call["jobs"].items():
-            lines = [json.loads(raw) for raw in _text(archive, f"runs/{name}/metrics.jsonl").splitlines()]
-            if len(lines) < len(self.lines.get(name, [])):
-                continue  # an earlier archive holds more of it
-            self.known[name], self.lines[name] = known, lines
-            config = _text(archive, f"runs/{name}/config.yaml")
-            if config:
-                self.configs[name] = yaml.safe_load(config)["resolved"]
-            self.notes[name] = _last(_text(archive, f"logs/{name}.log"))
-
-    def kinds(self) -> dict[str, str]:
-        """The kind of every run that was wanted or made."""
-        return self.wanted | {name: known["job"]["kind"] for name, known in self.known.items()}
-
-    def facts(self) -> dict[str, dict[str, Any]]:
-        """`run_facts` of each run, with its sizes, and why it ended where it did."""
-        out = {}
-        for name, known in self.known.items():
-            config = self.configs.get(name)
-            model = None if config is None else from_mapping(config["model"], JointConfig, name=name)
-            sizes = None if model is None else measure(model, (1,))
-            found = run_facts(
-                self.lines[name], known["job"]["steps"], None if sizes is None else sizes.flops[0].training
-            )
-            if model is not None and sizes is not None:
-                found |= {
-                    "parameters": sizes.parameters.total,
-                    "activated": sizes.parameters.activated,
-                    "experts": f"{model.backbone.moe.experts} top-{model.backbone.moe.experts_per_token}",
-                    "balance": model.backbone.moe.balance,
-                    "shape": f"{model.backbone.layers} × {model.backbone.width}",
-                }
-            ends = known["starts"]
-            failed = not ends or (ends[-1]["exit"] != 0 and not ends[-1]["left"])
-            out[name] = found | {
-                "job": known["job"],
-                "command": "python " + " ".join(known["command"]),
-                "starts": ends,
-                "problem": self.notes[name] if failed else "",
-            }
-        return out
-
-
-def _text(archive: tarfile.TarFile, name: str) -> str:
-    try:
-        file = archive.extractfile(name)
-    except KeyError:
-        return ""
-    return "" if file is None else file.read().decode("utf-8", errors="replace")
-
-
-def _last(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1][:300] if lines else ""
 
 
 def write(folder: Path, gathered: Gathered, facts: Mapping[str, Any], verdicts: Sequence[Verdict], data: str) -> None:
@@ -106,7 +27,8 @@ def write(folder: Path, gathered: Gathered, facts: Mapping[str, Any], verdicts: 
     }
     (folder / "results.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
     (folder / "curves").mkdir(exist_ok=True)
-    for name, lines in gathered.lines.items():
+    for name in gathered.known:
+        lines = gathered.lines[name]
         (folder / "curves" / f"{name}.csv").write_text(_curve(lines), encoding="utf-8")
     for name, picture in pictures(gathered, facts).items():
         (folder / f"{name}.svg").write_text(picture, encoding="utf-8")

@@ -7,9 +7,9 @@
 
 The first trains `tiny` and `small` of K3 and K2, a load test of fresh models with 256 experts, and `nano` with each
 mechanism exchanged: processes of `trivium train`, several on a GPU, until the time is over. Called again with the same
---work it goes on. --collect writes results.json, curves, plots and index.md from what was packed; --check judges
-results.json anew. Exit code 1 when a promise is not kept. --quick trains a few steps of nano on the CPU, to see that
-everything is there.
+--work it goes on. --collect writes results.json, curves, plots and index.md from what was packed, beside the runs that
+--out holds already; --check judges results.json anew. Exit code 1 when a promise is not kept. --quick trains a few
+steps of nano on the CPU, to see that everything is there.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import _family_jobs as jobs
 import _family_page
 import _family_pool
 from _family_facts import Verdict, judge
+from _family_gathered import Gathered
 
 from trivium.console import note, out
 from trivium.kernels.bench.report import commit, versions
@@ -39,7 +40,7 @@ PACKING = 10.0
 def main(arguments: Sequence[str]) -> int:
     options = _options(arguments)
     if options.collect:
-        gathered = _family_page.Gathered(options.collect)
+        gathered = Gathered(options.collect, None if options.anew else options.out)
         facts = gathered.facts()
         verdicts = judge(facts, gathered.kinds())
         data = (ROOT / "docs" / "results" / "data.md").read_text(encoding="utf-8")
@@ -86,7 +87,7 @@ def train(
     file = options.pack or work / "family.tar.gz"
     _family_pool.pack(work, file, facts)
     note(f"packed: {file} ({file.stat().st_size / 1e6:.1f} MB) after {time.monotonic() - began:.0f} s")
-    gathered = _family_page.Gathered([file])
+    gathered = Gathered([file])
     return show(judge(gathered.facts(), gathered.kinds()), short=options.quick)
 
 
@@ -161,6 +162,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="given to every run; repeatable")
     parser.add_argument("--commit", help="what to call the code where git can't tell")
     parser.add_argument("--collect", type=Path, nargs="+", metavar="FILE", help="write --out from packed archives")
+    parser.add_argument("--anew", action="store_true", help="with --collect: without the runs that --out holds already")
     parser.add_argument("--check", action="store_true", help="judge --out/results.json again")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results")
     parser.add_argument("--quick", action="store_true")

@@ -17,7 +17,7 @@ from trivium.data.config import from_mapping
 from trivium.model.presets import configure
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = ("_curve_plot", "_family_facts", "_family_jobs", "_family_page", "_family_pool", "family")
+MODULES = ("_curve_plot", "_family_facts", "_family_gathered", "_family_jobs", "_family_page", "_family_pool", "family")
 
 
 @pytest.fixture(scope="module", name="family")
@@ -207,50 +207,68 @@ def test_jobs_share_a_gpu_by_slots_and_memory(family, tmp_path):
     assert pool._next([job("third", 0.0, 0)]) is None  # no slot
 
 
-def test_results_are_written_from_archives_and_judged_again(family, tmp_path):
-    jobs, pool, page = family["jobs"], family["pool"], family["page"]
-    work = tmp_path / "work"
+def packed(family, folder, steps):
+    """An archive of a run, a load test and a switch of so many steps each."""
+    jobs, pool = family["jobs"], family["pool"]
+    work = folder / f"work-{steps}"
     known = {}
     for job, lines in (
         (jobs.Job(name="tiny", kind="run", preset="tiny", steps=120), [held_line(0, 0.0), held_line(120, 0.2)]),
         (jobs.Job(name="load-tiny", kind="load", preset="tiny", steps=120), []),
         (jobs.Job(name="switch-none", kind="switch", preset="nano", steps=120), []),
     ):
-        folder = work / "runs" / job.name
-        folder.mkdir(parents=True)
-        steps = [step_line(at + 1, 6.0 - at / 50) for at in range(120)]
-        (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [*steps, *lines]))
+        made = work / "runs" / job.name
+        made.mkdir(parents=True)
+        told = [step_line(at + 1, 6.0 - at / 50) for at in range(steps)]
+        (made / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [*told, *lines]))
         start = {"gpu": "0", "seconds": 9.0, "exit": 0, "beside": 1.0, "left": False}
         known[job.name] = {"job": json.loads(jobs.msgspec.json.encode(job)), "command": ["x"], "starts": [start]}
         log = work / "logs" / f"{job.name}.log"
         log.parent.mkdir(exist_ok=True)
         log.write_text("said\n")
     (work / "runs" / "tiny" / "checkpoints").mkdir()
-    facts = {
-        "command": "c",
-        "commit": "abc",
-        "device": "d",
-        "versions": {},
-        "seconds": 1.0,
-        "wanted": {"small": "run"},
-        "jobs": known,
-    }
-    pool.pack(work, tmp_path / "f.tar.gz", facts)
-    with tarfile.open(tmp_path / "f.tar.gz") as archive:
-        assert not [name for name in archive.getnames() if "checkpoints" in name]
-    gathered = page.Gathered([tmp_path / "f.tar.gz"])
+    facts = {"command": f"c {steps}", "commit": "abc", "device": "d", "versions": {}, "seconds": 1.0}
+    file = folder / f"{steps}.tar.gz"
+    pool.pack(work, file, facts | {"wanted": {"small": "run"}, "jobs": known})
+    return file
+
+
+def written(family, archives, before, out):
+    """The verdicts on what was gathered, and the page."""
+    gathered = family["gathered"].Gathered(archives, before)
     found = gathered.facts()
     verdicts = family["facts"].judge(found, gathered.kinds())
-    page.write(tmp_path / "out", gathered, found, verdicts, "Where the data came from.")
-    names = {path.name for path in (tmp_path / "out").iterdir()}
+    family["page"].write(out, gathered, found, verdicts, "Where the data came from.")
+    return verdicts, (out / "index.md").read_text()
+
+
+def test_results_are_written_from_archives_and_judged_again(family, tmp_path):
+    file, out = packed(family, tmp_path, 120), tmp_path / "out"
+    with tarfile.open(file) as archive:
+        assert not [name for name in archive.getnames() if "checkpoints" in name]
+    verdicts, text = written(family, [file], None, out)
+    names = {path.name for path in out.iterdir()}
     assert names == {"results.json", "index.md", "curves", "runs.svg", "health.svg", "load.svg", "switches.svg"}
-    text = (tmp_path / "out" / "index.md").read_text()
     assert "Where the data came from." in text
     assert "0.220 (0.200 to 0.240)" in text
-    assert len((tmp_path / "out" / "curves" / "tiny.csv").read_text().splitlines()) == 121
-    again = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert len((out / "curves" / "tiny.csv").read_text().splitlines()) == 121
+    again = json.loads((out / "results.json").read_text())
     assert family["facts"].judge(again["runs"], again["wanted"]) == verdicts
     assert [v.verdict for v in verdicts if v.what == "small"] == ["missing"]
+
+
+def test_later_archives_come_beside_what_stands_and_replace_only_shorter_runs(family, tmp_path):
+    out = tmp_path / "out"
+    verdicts, text = written(family, [packed(family, tmp_path, 120)], None, out)
+    assert written(family, [], out, tmp_path / "same") == (verdicts, text)  # nothing new: every figure as before
+    pages = [(folder / "load.svg").read_text() for folder in (out, tmp_path / "same")]
+    assert pages[0] == pages[1]
+    assert written(family, [tmp_path / "120.tar.gz"], out, tmp_path / "twice")[1] == text
+    for steps, kept in ((100, 120), (130, 130)):
+        _, text = written(family, [packed(family, tmp_path, steps)], out, out)
+        assert f"`c {steps}`" in text
+        assert json.loads((out / "results.json").read_text())["runs"]["tiny"]["steps"] == kept
+        assert len((out / "curves" / "tiny.csv").read_text().splitlines()) == kept + 1
 
 
 def test_the_run_file_reads(family):
