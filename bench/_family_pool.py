@@ -118,7 +118,7 @@ class Pool:
         command = [sys.executable, "-m", "trivium", "train", str(RUN), "--out", str(self.work / "runs" / job.name)]
         for change in [*job.overrides(schedule.resolve(), self.corpora.resolve()), *self.extra]:
             command += ["--set", change]
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+        environment = surroundings()
         if gpu is not None:
             environment |= {"CUDA_VISIBLE_DEVICES": gpu, "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
         log = self.work / "logs" / f"{job.name}.log"
@@ -190,6 +190,12 @@ class Pool:
         if code and not one.asked:
             log = (self.work / "logs" / f"{one.job.name}.log").read_text(errors="replace").strip().splitlines()
             self.note("\n".join(log[-6:]))
+
+
+def surroundings() -> dict[str, str]:
+    """The environment of a process that trains: this checkout's code, beside the packages that this process was given."""
+    given = os.environ.get("PYTHONPATH")
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), given))), "COLUMNS": "120"}
 
 
 def _placed(word: str, places: dict[str, str]) -> str:

@@ -57,9 +57,10 @@ class Bench:
         command = [sys.executable, *launch, "train", str(_family_jobs.RUN), "--out", str(folder)]
         for change in self.changes:
             command += ["--set", change]
-        environment = os.environ | {"PYTHONPATH": str(_family_jobs.ROOT), "COLUMNS": "120"}
         with folder.with_suffix(".log").open("ab") as log:
-            return subprocess.Popen(command, cwd=_family_jobs.ROOT, env=environment, stdout=log, stderr=log)
+            return subprocess.Popen(
+                command, cwd=_family_jobs.ROOT, env=_family_pool.surroundings(), stdout=log, stderr=log
+            )
 
     def train(self, name: str, ranks: int) -> tuple[list[dict[str, Any]], int]:
         """Step lines, and the exit code."""

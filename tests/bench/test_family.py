@@ -207,6 +207,14 @@ def test_jobs_share_a_gpu_by_slots_and_memory(family, tmp_path):
     assert pool._next([job("third", 0.0, 0)]) is None  # no slot
 
 
+def test_processes_that_train_see_this_code_first_and_what_was_given(family, monkeypatch):
+    for given, expected in ((None, [ROOT]), ("/a:/b", [ROOT, Path("/a"), Path("/b")])):
+        monkeypatch.delenv("PYTHONPATH", raising=False)
+        if given:
+            monkeypatch.setenv("PYTHONPATH", given)
+        assert [Path(part) for part in family["pool"].surroundings()["PYTHONPATH"].split(":")] == expected
+
+
 def packed(family, folder, steps):
     """An archive of a run, a load test and a switch of so many steps each."""
     jobs, pool = family["jobs"], family["pool"]
