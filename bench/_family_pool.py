@@ -193,7 +193,7 @@ class Pool:
 
 
 def surroundings() -> dict[str, str]:
-    """The environment of a process that trains: this checkout's code, beside the packages that this process was given."""
+    """The environment of a process that trains: this checkout's code, beside what this process was given."""
     given = os.environ.get("PYTHONPATH")
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), given))), "COLUMNS": "120"}
 
