@@ -5,11 +5,11 @@ Odd: media are foreign bytes for native decoders, so nothing is decoded here but
 """
 
 import io
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from trivium.data.closing import Closing
 from trivium.data.guard import Guard, Limits
 from trivium.errors import GuardError
 
@@ -59,16 +59,14 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     decoder: str = ""
 
 
-class Previewer:
+class Previewer(Closing):
     """One guarded child for all previews; `with` starts it at the first call and ends it."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         self.guard = Guard("trivium.data.preview:preview", limits)
 
-    def __enter__(self) -> "Previewer":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def close(self) -> None:
+        """Ends the child."""
         self.guard.close()
 
     def picture(self, payload: bytes, side: int) -> Preview:

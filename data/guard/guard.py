@@ -4,11 +4,11 @@ import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
+from trivium.data.closing import Closing
 from trivium.data.guard import answer as protocol
 from trivium.data.guard import frames
 from trivium.data.guard.engine import Profile
@@ -24,7 +24,7 @@ _GRACE = 2.0  # seconds
 _OUT_OF_MEMORY = ("MemoryError", "memory allocation of", "bad_alloc", "Cannot allocate memory", "out of memory")
 
 
-class Guard:
+class Guard(Closing):
     """One persistent child that runs `task` ("package.module:function") under `limits`.
 
     `isolation=None` takes the strongest walls that the machine has. `extra` are more folders that the child may import
@@ -57,12 +57,9 @@ class Guard:
         self.filtered = False  # whether the system-call filter holds in the present child
         self.confined = False  # whether it can open nothing but the interpreter's files
 
-    def __enter__(self) -> "Guard":
+    def __enter__(self) -> Self:
         self.start()
         return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def start(self) -> None:
         """Starts the child now instead of at the first call.

@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
+from trivium.data.closing import Closing
 from trivium.data.guard.engine import Profile
 from trivium.data.guard.guard import Guard
 from trivium.data.guard.limits import Limits
@@ -17,7 +17,7 @@ from trivium.errors import GuardError
 T = TypeVar("T")
 
 
-class Pool:
+class Pool(Closing):
     """`size` guards of `task`, each with its own child; other arguments as for `Guard`.
 
     A request that kills its child costs that request alone: the next one has a fresh child.
@@ -41,12 +41,6 @@ class Pool:
         for guard in self.guards:
             self._free.put(guard)
         self._threads = ThreadPoolExecutor(max_workers=size, thread_name_prefix="guard-pool")
-
-    def __enter__(self) -> "Pool":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def close(self) -> None:
         """Ends the children, after the requests that run."""

@@ -6,11 +6,11 @@ import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import IO
 
 import msgspec
 
+from trivium.data.closing import Closing
 from trivium.data.guard import frames, launch, tree
 from trivium.data.guard.collect import measure
 from trivium.data.guard.engine import Profile
@@ -44,7 +44,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     complaint: str
 
 
-class Running:
+class Running(Closing):
     """Starts `argv` (an absolute path first) with `files` in its folder. Descriptors of `pipes` become its 3, 4, ….
 
     `lasting`: the limits of time are those of single pieces of its work, which others keep.
@@ -105,12 +105,6 @@ class Running:
     @property
     def process(self) -> "subprocess.Popen[bytes]":
         return self._started.process
-
-    def __enter__(self) -> "Running":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def close(self) -> None:
         """Ends whatever still runs and gives everything back."""

@@ -16,8 +16,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
 
+from trivium.data.closing import Closing
 from trivium.data.guard.engine import Profile
 from trivium.data.guard.limits import Limits
 from trivium.data.guard.program import locate
@@ -30,7 +30,7 @@ _LAST = 0.3  # seconds from a broken pipe to the word of why
 _STDERR_KEPT = 1 << 16
 
 
-class Service:
+class Service(Closing):
     """Starts `argv` with `files` in its folder; it reads our words at descriptor 3 and answers at 4.
 
     Broken limits end it: reads then see the end of the pipe, and `work` and `check` raise the reason.
@@ -75,12 +75,6 @@ class Service:
                 os.close(fd)
         self._watcher = threading.Thread(target=self._watch, name="guard-watch", daemon=True)
         self._watcher.start()
-
-    def __enter__(self) -> "Service":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     @property
     def folder(self) -> int:

@@ -3,12 +3,12 @@
 Odd: engines run strangers' code, so what they give is not trusted either: it is decoded in a guarded child only.
 """
 
-from types import TracebackType
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from trivium.data.closing import Opening
 from trivium.data.config import Strict
 from trivium.data.guard import Guard, Limits
 
@@ -67,19 +67,12 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     unlike: float = 1.0  # share of pixels that differ visibly from what it was compared with; of a clip's frames, most
 
 
-class Looker:
+class Looker(Opening):
     """One guarded child that decodes pictures and clips; `open` starts it at once, `look` at the first call."""
 
     def __init__(self, limits: Limits = LIMITS, *, max_pixels: int = 40_000_000) -> None:
         self._guard = Guard(TASK, limits)
         self._max_pixels = max_pixels
-
-    def __enter__(self) -> "Looker":
-        self.open()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def open(self) -> None:
         """Raises what a guard raises when no child can be had."""

@@ -7,12 +7,12 @@ with MeshRenderer() as renderer:
 import posixpath
 from collections.abc import Mapping, Sequence
 from importlib import metadata
-from types import TracebackType
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from trivium.data.closing import Opening
 from trivium.data.guard import Guard, Limits, Profile
 from trivium.data.pairs.engine import Drawing
 from trivium.data.scene.camera import Shot
@@ -47,19 +47,12 @@ class MeshRules(Shot, frozen=True):
     most: Annotated[int, Meta(ge=1, le=5_000_000)] = 500_000  # triangles
 
 
-class MeshRenderer:
+class MeshRenderer(Opening):
     """A guarded child that draws meshes; one a worker."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         self._guard = Guard(TASK, limits, profile=PROFILE)
         self._about = ""
-
-    def __enter__(self) -> "MeshRenderer":
-        self.open()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def open(self) -> None:
         """Raises MissingDependencyError where VTK or trimesh is not installed."""

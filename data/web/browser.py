@@ -23,9 +23,9 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
+from trivium.data.closing import Opening
 from trivium.data.guard.limits import Limits
 from trivium.data.web.chromium import CHROMIUM, FLAGS, PROFILE, environment, start_file
 from trivium.data.web.screen import BROWSER_LIMITS, Screen
@@ -39,7 +39,7 @@ _GRACE = 10.0  # seconds in which a browser that was ended must be gone
 _LAST = 0.3  # seconds from a broken pipe to the guard's word of why
 
 
-class Browser:
+class Browser(Opening):
     """`pages`: visits after which a fresh browser takes over, which bounds leaks; `limits.wall_seconds` is a visit's.
 
     One a worker; it starts at the first visit. Raises MissingDependencyError (from `open`) without Chromium or
@@ -51,13 +51,6 @@ class Browser:
         self._life: _Life | None = None
         self._served = 0
         self.starts = 0  # browsers started so far
-
-    def __enter__(self) -> "Browser":
-        self.open()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def open(self) -> None:
         """Finds out that everything is here; the browser itself starts at the first visit."""
