@@ -9,12 +9,13 @@ from trivium.data.records import Document, Meta, Rewrite, Step, Text, source_id
 from trivium.data.rephrase.backend import Backend, Failure
 from trivium.data.rephrase.excerpts import Measure
 from trivium.data.rephrase.gate import Gate, Pair, Verdict
+from trivium.data.rephrase.gate.needs import made_of
 from trivium.data.rephrase.gate.vote import Vote, vote
 from trivium.data.rephrase.rewrite import CUT_OFF, VERSION, Decoding, Written, rewrite
 from trivium.data.rephrase.style import Style
 from trivium.data.stage import Draft, Drop, refuse
 
-FIDELITY = 1  # version of the gate's checks in a lineage
+FIDELITY = 2  # version of the gate's checks in a lineage
 SHOWN = 1200  # characters of a source, and of a refused rewrite, that records and rejects show
 _EXCERPT = re.compile(r"#excerpt-\d{4,}\Z")
 OWN = (CUT_OFF, "empty", "filtered", "too_long")  # failures that are about one text, and no fault of the server
@@ -31,7 +32,8 @@ class Rewriter:
     def __init__(self, decoding: Decoding, measure: Measure, backend: Backend, gate: Gate, stage: str) -> None:
         self._decoding, self._measure, self._backend = decoding, measure, backend
         self._gate, self._stage = gate, stage
-        self._judged = Step(name="fidelity", version=FIDELITY, parameters=digest(gate.config))
+        parameters = digest([msgspec.to_builtins(gate.config), made_of(gate.config)])
+        self._judged = Step(name="fidelity", version=FIDELITY, parameters=parameters)
 
     async def write(self, excerpt: Draft, style: Style) -> Written | Failure:
         meta = excerpt.document.meta
@@ -90,11 +92,11 @@ class Rewriter:
         return Draft(document=Document(segments=(Text(text=text.text),), meta=made))
 
     def _step(self, style: Style, text: Written) -> Step:
-        made_of = [style.digest, self._backend.name, self._backend.model, msgspec.to_builtins(self._decoding)]
+        written = [style.digest, self._backend.name, self._backend.model, msgspec.to_builtins(self._decoding)]
         return Step(
             name="rephrase",
             version=VERSION,
-            parameters=digest(made_of),
+            parameters=digest(written),
             seed=self._decoding.seed,
             counts={
                 "chunks": text.chunks,

@@ -18,7 +18,7 @@ FAITHFUL = "faithful"
 
 
 class Labelled(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of `pairs.jsonl`: `half` is `choice` (of thresholds) or `held-out`, `kind` what is wrong."""
+    """A line of `pairs.jsonl`: `half` is `choice` (of thresholds), `held-out` or `fresh`; `kind` says what is wrong."""
 
     id: str
     family: str  # pairs of one source: all in one half

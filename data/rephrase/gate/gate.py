@@ -24,6 +24,7 @@ from trivium.data.rephrase.gate.checks import (
 from trivium.data.rephrase.gate.config import CHECKS, GateConfig
 from trivium.data.rephrase.gate.embed import Embedder
 from trivium.data.rephrase.gate.likeness import Likeness
+from trivium.data.rephrase.gate.needs import EMBEDDED, require
 from trivium.data.rephrase.gate.pair import Finding, Pair, Verdict
 from trivium.data.rephrase.gate.reading import Comparison
 from trivium.data.text.language import Identifier
@@ -47,8 +48,6 @@ _CHECKS: dict[str, Callable[[Comparison], Finding]] = {
     "coverage": coverage.check,
 }
 
-_EMBEDDED = frozenset({"denials", "opposites", "coverage"})  # look at sentences that are partners
-
 
 class Gate:
     """`open` once a worker, `judge` each pair, `close`; a pure function of the pair, the policy and the models."""
@@ -60,9 +59,10 @@ class Gate:
 
     def open(self) -> None:
         """Loads what the checks need. Raises MissingDependencyError when a package is absent."""
+        require(self.config)
         if "language" in self.config.checks:
             self._identifier = Identifier()
-        if _EMBEDDED & set(self.config.checks):
+        if EMBEDDED & set(self.config.checks):
             self._embedder = Embedder()
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class Gate:
         both = Comparison(pair, self.config, self._embed)
         findings: list[Finding] = []
         for name in CHECKS:
-            if name not in self.config.checks or (name in _EMBEDDED and not all(found.passed for found in findings)):
+            if name not in self.config.checks or (name in EMBEDDED and not all(found.passed for found in findings)):
                 continue
             if name == "language":
                 if self._identifier is None:

@@ -2,6 +2,7 @@
 currencies, places, names of languages) are Unicode's CLDR, read through Babel.
 """
 
+import re
 from fractions import Fraction
 from functools import cache
 from importlib import resources
@@ -53,6 +54,7 @@ class Lexicon(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EMPTY = Lexicon()
+UNSPACED = frozenset({"zh", "ja"})  # scripts without blanks between words
 
 
 @cache
@@ -70,6 +72,13 @@ def lexicon(language: str) -> Lexicon:
     raw["opposites"] = [_opposites(line) for line in raw.get("opposites", [])]
     raw["fractions"] = {word: Fraction(value) for word, value in raw.get("fractions", {}).items()}
     return msgspec.convert(raw, Lexicon)
+
+
+@cache
+def any_of(words: tuple[str, ...], language: str) -> re.Pattern[str]:
+    """Whole words of a list, longest first; anywhere in scripts that part no words."""
+    known = "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in sorted(words, key=len, reverse=True))
+    return re.compile(known) if language in UNSPACED else re.compile(rf"(?<!\w)(?:{known})(?!\w)")
 
 
 def _opposites(line: str) -> dict[str, object]:

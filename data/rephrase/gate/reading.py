@@ -140,6 +140,11 @@ class Comparison:
         result: Likeness = ours @ theirs.T
         return result
 
+    def nearness(self, text: str, sentence: int, *, of_source: bool) -> float:
+        """The cosine that `text` has with a sentence of the rewrite, where it stands for one of the source, or back."""
+        other = self.vectors[1] if of_source else self.vectors[0]
+        return float(self._embed([plain(text)])[0] @ other[sentence])
+
     def partners(self, sentence: int, *, of_source: bool, near: float = 0.04) -> list[int]:
         """Sentences of the other text that are most like one: the best and those nearly as good."""
         row = self.likeness[sentence] if of_source else self.likeness[:, sentence]

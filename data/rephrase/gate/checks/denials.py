@@ -1,9 +1,14 @@
-"""Denials: what the source denies is denied, and what it says is said; sentence by sentence."""
+"""Denials: what the source denies is denied, and what it says is said; sentence by sentence.
+
+Odd: no list holds all ways to deny, and `stayed healthy` answers `did not fall ill`. So a denial that stands alone is
+put to the proof: without its particle the sentence must come nearer to its partner, by the embeddings. A particle that
+the partner's words bear out takes the sentence further away when it goes.
+"""
 
 import re
 from functools import cache
 
-from trivium.data.rephrase.gate.lexicon import lexicon
+from trivium.data.rephrase.gate.lexicon import UNSPACED, lexicon
 from trivium.data.rephrase.gate.pair import Finding
 from trivium.data.rephrase.gate.reading import Comparison, Reading, shown
 
@@ -13,7 +18,7 @@ _WITHOUT = re.compile(r"\b\w{3,}(?:less|los|lose[nrsm]?|frei|freie[nrsm]?)\b|\bf
 _UNLESS = re.compile(r"\b(?:unless|except|other than|es sei denn|außer|sauf|à moins|a menos|salvo)\b|除非|以外")
 _ONLY = re.compile(r"\b(?:only|nur|seulement|que si|solo|sólo|soltanto|лишь|только)\b|只|仅|だけ|のみ")
 _QUESTION = re.compile(r"[?？]\W*$")
-_UNSPACED = frozenset({"zh", "ja"})
+_BORNE_OUT = 0.002  # cosine that a denial without a partner's must be worth, to stand
 
 
 @cache
@@ -27,7 +32,7 @@ def _any(words: tuple[str, ...], language: str) -> re.Pattern[str]:
     if not words:
         return re.compile(r"(?!)")
     known = "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in sorted(words, key=len, reverse=True))
-    return re.compile(known) if language in _UNSPACED else re.compile(rf"(?<!\w)(?:{known})(?!\w)|(?<=\w)n['’]t\b")
+    return re.compile(known if language in UNSPACED else rf"(?i)(?<!\w)(?:{known})(?!\w)|(?<=\w)n['’]t\b")
 
 
 def denies(text: str, language: str) -> bool:
@@ -37,6 +42,11 @@ def denies(text: str, language: str) -> bool:
     for limit in lexicon(language).limits:
         plain = re.sub(limit, " ", plain)
     return bool(denials.search(plain))
+
+
+def affirmed(text: str, language: str) -> str:
+    """The sentence without its particles of denial."""
+    return " ".join(_patterns(language)[1].sub(" ", text.replace("’", "'")).split())
 
 
 def hints(text: str, denied: str, language: str) -> bool:
@@ -49,7 +59,7 @@ def hints(text: str, denied: str, language: str) -> bool:
         return True
     if _UNLESS.search(denied.lower()) and _ONLY.search(plain):
         return True
-    if language in _UNSPACED:
+    if language in UNSPACED:
         return False
     stems = {word[:5] for word in _LETTERS.findall(denied.lower()) if len(word) > 3}
     return any(
@@ -82,7 +92,7 @@ def check(both: Comparison) -> Finding:
 
 
 def _alone(both: Comparison, mine: Reading, other: Reading, *, of_source: bool) -> list[tuple[str, str]]:
-    """Sentences that deny while nothing of their partners does, each with the best of these."""
+    """Sentences that deny while nothing of their partners does or bears it out, each with the best of these."""
     found = []
     for place, sentence in enumerate(mine.sentences):
         if not denies(sentence, mine.language) or _QUESTION.search(sentence):
@@ -94,6 +104,9 @@ def _alone(both: Comparison, mine: Reading, other: Reading, *, of_source: bool) 
         near = [other.sentences[i] for i in both.partners(place, of_source=of_source)]
         asked = [i - 1 for i in both.partners(place, of_source=of_source) if i]
         near += [other.sentences[i] for i in asked if _QUESTION.search(other.sentences[i])]  # what it answers
-        if not any(denies(text, other.language) or hints(text, sentence, other.language) for text in near):
-            found.append((sentence, other.sentences[int(row.argmax())]))
+        if any(denies(text, other.language) or hints(text, sentence, other.language) for text in near):
+            continue
+        best = int(row.argmax())
+        if both.nearness(affirmed(sentence, mine.language), best, of_source=of_source) > float(row[best]) - _BORNE_OUT:
+            found.append((sentence, other.sentences[best]))
     return found

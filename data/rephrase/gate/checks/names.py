@@ -41,17 +41,30 @@ def check(both: Comparison) -> Finding:
         begun = [name for name in rewrite.names if not name.sure and name.key not in rewrite.labels]
         new = [name for name in begun if _followed(name, rewrite) and not _stands(name, source, rewrite)]
     share = len(lost) / max(1, len(asked))
+    groups = _wholly_lost(lost, asked, source)
     reason = detail = ""
     if new:
         reason = "name_changed" if lost else "name_invented"
         detail = f"{shown(new[0].text)} is not in the source"
         if lost:
             detail = f"{shown(lost[0].text)} of the source is missing; {detail}"
-    elif share > both.config.lost_names and not both.scope.condenses and (len(lost) > 1 or not both.pair.translated):
+    elif share > both.config.lost_names and not both.scope.condenses and groups > 1:
         reason, detail = "name_lost", f"{len(lost)} of {len(asked)} names are missing, first {shown(lost[0].text)}"
     total = max(1, len(asked) + len(new))
     broken = len(new) + (0 if both.scope.condenses else len(lost))
     return Finding(check="names", score=max(0.0, 1.0 - broken / total), passed=not reason, reason=reason, detail=detail)
+
+
+def _wholly_lost(lost: list[Name], asked: list[Name], source: Reading) -> int:
+    """How many names are missing with all their words: `Frederick Banting` is there as long as `Banting` is."""
+    count, group = 0, list[Name]()
+    for name in sorted(asked, key=lambda name: name.start):
+        if group and source.prose[group[-1].stop : name.start].strip(" .'’") == "":
+            group.append(name)
+        else:
+            count += bool(group) and all(part in lost for part in group)
+            group = [name]
+    return count + (bool(group) and all(part in lost for part in group))
 
 
 def _followed(name: Name, reading: Reading) -> bool:
@@ -81,7 +94,8 @@ def _stands(name: Name, other: Reading, own: Reading) -> bool:
     key = name.key
     if (not key[0].isascii() or not key[0].isalpha()) and key in other.lower:
         return True
-    words = {word.lower() for word in _WORD.findall(other.text)}
+    whole = [word.lower() for word in _WORD.findall(other.text)]
+    words = {*whole, *(part for word in whole for part in re.split("[-‑]", word))}  # Unix-like
     if key in words or key in {re.sub(r"['’]s?$", "", word) for word in words}:
         return True
     if any(_inflected(key, word) for word in words):
@@ -89,9 +103,8 @@ def _stands(name: Name, other: Reading, own: Reading) -> bool:
     if same and key[0].isalpha() and any(_people(key) == _people(word) for word in words if word[0] == key[0]):
         return True
     parts = re.split(r"[-‑'’]", key)
-    if len(parts) > 1 and all(
-        part in words or any(_inflected(part, w) for w in words) for part in parts if len(part) > 2
-    ):
+    held = [part in words or any(_inflected(part, w) for w in words) for part in parts if len(part) > 2]
+    if len(parts) > 1 and (all(held) if same else any(held)):  # Linux-Distribution, in a translation
         return True
     if (name.text.isupper() and _initials(name.text, other)) or _expanded(name, own, other):
         return True

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from trivium.data.rephrase.gate.lexicon import lexicon
 from trivium.data.rephrase.gate.read.spans import blank
 
 _ISO = re.compile(r"(?<![\d-])(\d{4})-(\d{1,2})-(\d{1,2})(?![\d-])|(?<![\d/])(\d{4})/(\d{1,2})/(\d{1,2})(?![\d/])")
@@ -68,7 +69,8 @@ def _names(language: str) -> _Names | None:
     for context in ("format", "stand-alone"):
         for width in ("wide", "abbreviated"):
             for number, name in locale.months[context][width].items():
-                months[name.rstrip(".").lower()] = number
+                if name.rstrip(".").lower() not in lexicon(language).numerals:  # `sept` is seven in French
+                    months[name.rstrip(".").lower()] = number
             for number, name in locale.days[context]["wide"].items():
                 weekdays[name.lower()] = number
     if any(re.match(r"\d", name) for name in months):

@@ -34,6 +34,7 @@ _IDENTIFIER = re.compile(
 )
 # Names with one capital inside and nothing else odd are names: McDonald, YouTube is an identifier and that is fine.
 _TRAILING = ".,;:!?)]}'\"*"
+_COMPOUND = re.compile(r"(?<=\w)-[A-ZÄÖÜ][a-zäöüß]+$")  # the /etc/hosts-Datei of German
 _PLAIN = re.compile(
     r"(?:[A-Za-z]\.)+[A-Za-z]?|[a-z]+\.[A-Z][a-z]+|e\.g|i\.e|[A-Za-z]"
 )  # initials; a stop without a blank
@@ -54,7 +55,7 @@ def literals(text: str) -> tuple[list[Literal], str]:
     for kind, pattern in (("address", _ADDRESS), ("code", _CODE), ("identifier", _IDENTIFIER)):
         spans = []
         for match in pattern.finditer(text):
-            piece = match[0] if kind == "code" else match[0].rstrip(_TRAILING)
+            piece = match[0] if kind == "code" else _COMPOUND.sub("", match[0].rstrip(_TRAILING))
             if kind == "identifier" and match[0].endswith("()"):
                 piece = match[0]
             if not piece or (kind == "identifier" and _PLAIN.fullmatch(piece)):

