@@ -27,12 +27,19 @@ def broken(failure: Failure) -> bool:
 
 
 class Rewriter:
-    """Writes an excerpt in a style, and makes of what was written a document or a drop of `stage`."""
+    """Writes an excerpt in a style, and makes of what was written a document or a drop of `stage`.
 
-    def __init__(self, decoding: Decoding, measure: Measure, backend: Backend, gate: Gate, stage: str) -> None:
+    `judge` is the model that votes where it is not the one that writes; a lineage holds its name.
+    """
+
+    def __init__(
+        self, decoding: Decoding, measure: Measure, backend: Backend, gate: Gate, stage: str,
+        *, judge: Backend | None = None,
+    ) -> None:  # fmt: skip
         self._decoding, self._measure, self._backend = decoding, measure, backend
-        self._gate, self._stage = gate, stage
-        parameters = digest([msgspec.to_builtins(gate.config), made_of(gate.config)])
+        self._gate, self._stage, self._voter = gate, stage, judge or backend
+        voter = [] if judge is None else [f"{judge.name} {judge.model}"]
+        parameters = digest([msgspec.to_builtins(gate.config), [*made_of(gate.config), *voter]])
         self._judged = Step(name="fidelity", version=FIDELITY, parameters=parameters)
 
     async def write(self, excerpt: Draft, style: Style) -> Written | Failure:
@@ -47,10 +54,10 @@ class Rewriter:
         return self._gate.judge(_pair(excerpt, style, text))
 
     async def voted(self, excerpt: Draft, style: Style, text: Written, verdict: Verdict, config: Vote) -> Verdict:
-        """The verdict with the vote of the model that wrote."""
+        """The verdict with the vote of the judge, or of the model that wrote."""
         pair = _pair(excerpt, style, text)
         condenses = self._gate.config.scope(pair).condenses
-        return await vote(pair, verdict, config, self._backend, condenses=condenses)
+        return await vote(pair, verdict, config, self._voter, condenses=condenses)
 
     def outcome(self, excerpt: Draft, style: Style, text: Written | Failure, verdict: Verdict) -> Draft | Drop:
         """The rewrite as a record, or why there is none."""

@@ -44,6 +44,7 @@ class Rephrase(Lengths, ShuffleConfig, kw_only=True, tag="rephrase"):
     rewrites: Annotated[int, Meta(ge=1, le=100)] = 2  # of an excerpt at most
     seed: int = 0  # of the draw of styles
     backend: BackendKind  # the model that writes
+    judge: BackendKind | None = None  # the model that `gate.vote` asks; none: the one that writes
     decoding: Decoding = Decoding()  # how it writes
     gate: GateConfig = GateConfig()  # what a rewrite must keep of its source
     in_flight: Annotated[int, Meta(ge=1)] = 32
@@ -61,6 +62,10 @@ class Rephrase(Lengths, ShuffleConfig, kw_only=True, tag="rephrase"):
                 raise ValueError(f"styles[{index}]: {error}") from None
             if ids.index(ids[-1]) < index:
                 raise ValueError(f"styles[{index}]: {ids[-1]!r} is named twice")
+        if self.judge is not None and self.gate.vote is None:
+            raise ValueError(
+                "judge is given, but gate.vote asks nobody; add vote: {ask: 1} to the gate, or take judge out"
+            )
         if not self.cache:
             raise ValueError("cache is empty; name a folder: without it a build that is stopped pays twice")
 
@@ -73,12 +78,20 @@ class Rephrase(Lengths, ShuffleConfig, kw_only=True, tag="rephrase"):
         return (base / Path(self.cache).expanduser()).absolute()
 
     def paths(self) -> dict[tuple[str | int, ...], str]:
-        backend = {("backend", *keys): path for keys, path in self.backend.paths().items()}
-        return {**super().paths(), **backend}
+        found = super().paths()
+        for role, backend in self._backends().items():
+            found |= {(role, *keys): path for keys, path in backend.paths().items()}
+        return found
 
     def with_paths(self, paths: Mapping[tuple[str | int, ...], str]) -> Self:
-        backend = self.backend.with_paths({keys[1:]: path for keys, path in paths.items() if keys[0] == "backend"})
-        return msgspec.structs.replace(super().with_paths(paths), backend=backend)
+        placed = {
+            role: backend.with_paths({keys[1:]: path for keys, path in paths.items() if keys[0] == role})
+            for role, backend in self._backends().items()
+        }
+        return msgspec.structs.replace(super().with_paths(paths), **placed)
+
+    def _backends(self) -> dict[str, BackendKind]:
+        return {"backend": self.backend} | ({} if self.judge is None else {"judge": self.judge})
 
 
 def named(name: str) -> Style:

@@ -48,7 +48,7 @@ class GateConfig(Strict, kw_only=True):
     dropped: Share = 0.86  # the same for a sentence of the source; above it `joined` decides
     joined: Share = 0.93  # cosine from which on a sentence is surely there
     foreign: Share = 0.03  # less is asked of both where two languages are compared
-    vote: Vote | None = None  # asks the model that wrote, which must be one for chats, about what all checks let by
+    vote: Vote | None = None  # asks a model for chats (`judge`, or the one that wrote) about what all checks let by
 
     def __post_init__(self) -> None:
         for place, name in enumerate(self.checks):

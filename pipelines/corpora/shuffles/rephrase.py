@@ -12,6 +12,7 @@ them there.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import threading
 import traceback
@@ -45,7 +46,8 @@ from trivium.pipelines.corpora.work import Work, drops_of
 
 SMALL = 64  # excerpts that are not worth a second process
 SURE = 20  # rewrites of a worker after which a share of failures says something
-_USAGE, _FRACTIONS = "usage/", ("seconds", "cost")  # counters of Beam are whole: these in thousandths
+_USAGE, _JUDGE = "usage/", "judge/"  # counters of what the writing model did, and the one that votes
+_FRACTIONS = ("seconds", "cost")  # counters of Beam are whole: these in thousandths
 _OPEN_SECONDS = 120.0
 
 Outcome = tuple[Style, Written | Failure, Verdict | None]  # None: not judged yet
@@ -60,8 +62,10 @@ def run(work: Work, name: str, config: Rephrase) -> None:
     small = work.size < SMALL
     located, cache = config.located(work.base), config.cache_folder(work.base)
     workers = 1 if small else work.options.workers
-    with located.backend.launched() as backend:
-        job = RewriteExcerpts(located, backend.share(workers), str(cache), name, str(work.folder), folder.name)
+    with contextlib.ExitStack() as running:
+        backend = running.enter_context(located.backend.launched()).share(workers)
+        judge = located.judge and running.enter_context(located.judge.launched()).share(workers)
+        job = RewriteExcerpts(located, backend, judge, str(cache), name, str(work.folder), folder.name)
         graph = RephraseGraph(job, work.refs(), folder)
         work.run(name, graph, folder, total=work.size, small=small)
     work.settle(folder, name)
@@ -80,9 +84,11 @@ class RewriteExcerpts(beam.DoFn):
     """References of excerpts → references of accepted rewrites; drops and readings on the side."""
 
     def __init__(
-        self, config: Rephrase, backend: BackendConfig, cache: str, stage: str, build: str, folder: str
-    ) -> None:
-        self._config, self._backend_config, self._cache = config, backend, cache
+        self, config: Rephrase, backend: BackendConfig, judge: BackendConfig | None, cache: str, stage: str, build: str,
+        folder: str,
+    ) -> None:  # fmt: skip
+        self._config, self._cache = config, cache
+        self._backend_configs = {_USAGE: backend} | ({} if judge is None else {_JUDGE: judge})
         self._stage, self._build, self._folder = stage, build, folder
 
     def setup(self) -> None:
@@ -93,9 +99,14 @@ class RewriteExcerpts(beam.DoFn):
         self._gate = Gate(self._config.gate)
         self._gate.open()
         self._loop = Loop()
-        self._backend: Backend = self._backend_config.build(Path(self._cache))
-        self._loop.run(self._backend.open())
-        self._rewriter = Rewriter(self._config.decoding, self._config.measure(), self._backend, self._gate, self._stage)
+        self._backends: dict[str, Backend] = {}  # by the counters of what they do
+        for role, config in self._backend_configs.items():
+            self._backends[role] = config.build(Path(self._cache))
+            self._loop.run(self._backends[role].open())
+        writer, judge = self._backends[_USAGE], self._backends.get(_JUDGE)
+        self._rewriter = Rewriter(
+            self._config.decoding, self._config.measure(), writer, self._gate, self._stage, judge=judge
+        )
         self._asked = self._failed = 0
         self._used: dict[str, int] = {}
         self._open = True
@@ -128,7 +139,8 @@ class RewriteExcerpts(beam.DoFn):
     def teardown(self) -> None:
         if self._open:
             self._open = False
-            self._loop.run(self._backend.close())
+            for backend in self._backends.values():
+                self._loop.run(backend.close())
             self._loop.close()
             self._gate.close()
             self._reader.close()
@@ -207,18 +219,20 @@ class RewriteExcerpts(beam.DoFn):
             for future in self._pending:
                 future.cancel()
             self.teardown()  # Beam does not, after an exception
+            judge = " or at its judge" if _JUDGE in self._backends else ""
             raise BuildError(
                 f"{self._stage}: {self._failed:,} of {self._asked:,} rewrites failed at the backend "
-                f"{self._backend.name!r}, more than max_failed {self._config.max_failed:g}; look whether the server "
-                "is up and what it bears, then run the same command again: replies so far are kept"
+                f"{self._backends[_USAGE].name!r}{judge}, more than max_failed {self._config.max_failed:g}; look "
+                "whether the server is up and what it bears, then run the same command again: replies so far are kept"
             )
 
     def _count_usage(self) -> None:
-        """Adds what the backend did since the last bundle to the counters, in whole numbers."""
-        for key, value in msgspec.to_builtins(self._backend.usage).items():
-            whole = round(value * 1000) if key in _FRACTIONS else value
-            self._counters.add(f"{self._stage}/{_USAGE}{key}", whole - self._used.get(key, 0))
-            self._used[key] = whole
+        """Adds what each model did since the last bundle to the counters, in whole numbers."""
+        for role, backend in self._backends.items():
+            for key, value in msgspec.to_builtins(backend.usage).items():
+                whole, counter = round(value * 1000) if key in _FRACTIONS else value, f"{role}{key}"
+                self._counters.add(f"{self._stage}/{counter}", whole - self._used.get(counter, 0))
+                self._used[counter] = whole
 
 
 class Loop:
@@ -262,7 +276,7 @@ def facts(work: Work, name: str, config: Rephrase, folder: Path) -> dict[str, An
     lost: dict[str, Counter[str]] = {}
     for drop in drops_of(folder):
         lost.setdefault(_style(drop.address), Counter())[drop.reason] += 1
-    counted = {key: work.counts[f"{name}/{_USAGE}{key}"] for key in Usage.__struct_fields__}
+    judged = {} if config.judge is None else {"judge": _used(work, f"{name}/{_JUDGE}")}
     return {
         "kind": "rephrase",
         "parameters": msgspec.to_builtins(config),
@@ -271,8 +285,14 @@ def facts(work: Work, name: str, config: Rephrase, folder: Path) -> dict[str, An
             style: {"accepted": kept[style], "rejected": dict(lost.get(style, Counter()).most_common())}
             for style in sorted({*kept, *lost})
         },
-        "usage": {key: count / 1000 if key in _FRACTIONS else count for key, count in counted.items()},
-    }
+        "usage": _used(work, f"{name}/{_USAGE}"),
+    } | judged
+
+
+def _used(work: Work, counters: str) -> dict[str, float]:
+    """What a model was asked and took."""
+    counted = {key: work.counts[f"{counters}{key}"] for key in Usage.__struct_fields__}
+    return {key: count / 1000 if key in _FRACTIONS else count for key, count in counted.items()}
 
 
 def _style(address: str) -> str:

@@ -127,15 +127,23 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Teller]:
-    """One for all tests: its address stands in the recipe, and so in the digest that records name."""
+@contextlib.contextmanager
+def serving() -> Iterator[Teller]:
     with Teller() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Teller]:
+    """One for all tests: its address stands in the recipe, and so in the digest that records name."""
+    with serving() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture
@@ -245,15 +253,32 @@ def test_another_version_of_the_gates_model_judges_anew(base, whole, teller, tmp
     assert not teller.asked, "the gate alone is new: every reply lay in the cache"
 
 
-def test_the_model_votes_on_what_the_checks_let_by(base, whole, teller, tmp_path) -> None:
-    manifest = told(base, tmp_path / "voted", teller.url, more=("gate.vote={ask: 1}",))
-    before, after = ({f.name: f for f in one.funnel}["rephrase"] for one in (read_manifest(whole / "out")[0], manifest))
-    lost = after.dropped["voted_down"]
-    assert (after.input, after.kept + lost) == (before.input, before.kept)
-    assert 0 < lost < before.kept
-    assert after.dropped == {**before.dropped, "voted_down": lost}
-    assert {document.meta.scores["vote"] for document in documents(tmp_path / "voted")} == {1.0}
-    assert sum(teller.asked.values()) == sum(json.loads((whole / "asked.json").read_text()).values()) + before.kept
+def test_the_model_or_a_judge_votes_on_what_the_checks_let_by(base, whole, teller, tmp_path) -> None:
+    asked = json.loads((whole / "asked.json").read_text())
+    before = {stage.name: stage for stage in read_manifest(whole / "out")[0].funnel}["rephrase"]
+    with serving() as judge:
+        judged = f"judge={{kind: openai, url: {judge.url}, model: j, attempts: 1}}"
+        for name, more in (("voted", ()), ("judged", (judged,))):
+            manifest = told(base, tmp_path / name, teller.url, more=("gate.vote={ask: 1}", *more))
+            after = {stage.name: stage for stage in manifest.funnel}["rephrase"]
+            lost = after.dropped["voted_down"]
+            assert (after.input, after.kept + lost) == (before.input, before.kept)
+            assert 0 < lost < before.kept
+            assert after.dropped == {**before.dropped, "voted_down": lost}
+            assert {document.meta.scores["vote"] for document in documents(tmp_path / name)} == {1.0}
+            assert sum(teller.asked.values()) == sum(asked.values()) + before.kept, "all of it for the first build"
+            assert sum(judge.asked.values()) == (before.kept if more else 0)
+    facts = json.loads((tmp_path / "judged" / "report" / "rephrase.json").read_bytes())
+    assert (facts["judge"]["calls"], facts["usage"]["calls"]) == (before.kept, 0), (
+        "the writer's replies lay in the cache"
+    )
+    steps = [documents(tmp_path / name)[0].meta.lineage.steps[-1] for name in ("voted", "judged")]
+    assert steps[0].parameters != steps[1].parameters
+
+
+def test_a_judge_that_nobody_asks_is_refused(base) -> None:
+    with pytest.raises(ConfigError, match=r"judge is given, but gate.vote asks nobody"):
+        load_recipe(base / "recipe.yaml", ("stages.rephrase.judge={kind: fake}",))
 
 
 def test_killed_in_the_middle_and_run_again_nothing_is_asked_twice(base, whole, teller, tmp_path) -> None:
