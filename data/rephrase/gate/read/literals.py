@@ -58,8 +58,8 @@ def literals(text: str) -> tuple[list[Literal], str]:
             piece = match[0] if kind == "code" else _COMPOUND.sub("", match[0].rstrip(_TRAILING))
             if kind == "identifier" and match[0].endswith("()"):
                 piece = match[0]
-            if not piece or (kind == "identifier" and _PLAIN.fullmatch(piece)):
-                continue
+            if not piece.strip("` \n") or (kind == "identifier" and _PLAIN.fullmatch(piece)):
+                continue  # backticks around an address, which is found already, hold no code of their own
             found.append(Literal(kind, piece, match.start(), match.start() + len(piece)))
             spans.append((match.start(), match.start() + len(piece)))
         text = blank(text, spans)

@@ -204,6 +204,16 @@ def test_ways_to_write_that_change_nothing_pass(cheap, language, source, rewrite
     assert verdict.accepted, verdict.detail
 
 
+@pytest.mark.parametrize(
+    ("now", "reason"), [("`jo@falcot.org`", ""), ("jo@falcot.org", ""), ("`jo@falcon.org`", "address_lost")]
+)
+def test_an_address_in_backticks_is_an_address(cheap, now, reason):
+    said = "Mail that claims to come from {} is taken only if somebody of that name is really there to answer."
+    told = "If nobody of that name can answer there, mail which claims to be from {} is refused by the server."
+    verdict = judge(cheap, said.format("`jo@falcot.org`"), told.format(now))
+    assert verdict.reason == reason, verdict.detail
+
+
 def test_policy_is_checked():
     with pytest.raises(ConfigError, match="no check 'numbrs'"):
         parse_yaml("checks: [numbrs]", GateConfig, name="recipe")
