@@ -36,8 +36,8 @@ from trivium.data.rephrase.backends.local import LocalConfig
 from trivium.data.rephrase.backends.openai import OpenAIConfig
 from trivium.data.rephrase.gate import Gate, GateConfig
 from trivium.data.rephrase.result import Rewriter
-from trivium.data.rephrase.rewrite import Decoding
-from trivium.data.rephrase.style import load_style
+from trivium.data.rephrase.rewrite import Decoding, Written
+from trivium.data.rephrase.style import Style, load_style
 from trivium.data.stage import Draft
 
 PAIRS = Path(__file__).resolve().parents[1] / "examples/rephrase/pairs.jsonl"
@@ -122,6 +122,10 @@ class Recorder:
         return answer
 
 
+def _judged(rewriter: Rewriter, draft: Draft, style: Style, written: Written | Failure) -> None:
+    rewriter.outcome(draft, style, written, rewriter.judge(draft, style, written))
+
+
 async def ours(served: Served, drafts: list[Draft], asked: list[Request], judged: bool) -> Run:
     """All documents rewritten, and judged too if so wished."""
     styles = [load_style(name) for name in STYLES]
@@ -140,7 +144,7 @@ async def ours(served: Served, drafts: list[Draft], asked: list[Request], judged
                 style = styles[number % len(styles)]
                 written = await rewriter.write(draft, style)
                 if judged:
-                    await loop.run_in_executor(judge, rewriter.outcome, draft, style, written)
+                    await loop.run_in_executor(judge, _judged, rewriter, draft, style, written)
 
         began, cpu = time.perf_counter(), time.process_time()
         await asyncio.gather(*(one(number, draft) for number, draft in enumerate(drafts)))
