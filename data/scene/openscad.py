@@ -33,6 +33,7 @@ PROFILE = Profile(
 )
 _CHANCE = b"rands"
 _SOLID, _TREE, _WHOLE = "out.stl", "out.csg", "whole.scad"
+_FACET, _FACET_END = b"  facet normal", b"endfacet\n"
 _FLAT = "not a 3D object"
 _EMPTY = ("object is empty", "No top level object")
 _FAULT = re.compile(r"^(?:ERROR|TRACE): .*$", re.M)
@@ -139,7 +140,7 @@ class OpenscadEngine:
         if not self._tree:
             tree = self._export(given, rules.main, rules, _TREE)
             self._tree = tree.files.get(_TREE, b"").decode(errors="replace")
-        return Solid(stl=stl, tree=self._tree, flat=flat)
+        return Solid(stl=ordered(stl), tree=self._tree, flat=flat)
 
     def _export(self, files: Mapping[str, bytes], main: str, rules: OpenscadRules, out: str) -> Outcome:
         command = ["openscad", "-o", f"/scratch/{out}", "-D", f"$t={rules.time:g}", main]
@@ -165,3 +166,14 @@ def _failure(outcome: Outcome, code: str) -> GuardError:
     if any(sign in words for sign in _EMPTY):
         return programs.wanting("empty", "it makes no object at its top level", code)
     return GuardError("failed", f"OpenSCAD ended with {outcome.status}: {words[-200:].strip()}")
+
+
+def ordered(stl: bytes) -> bytes:
+    """A text STL with its facets sorted: OpenSCAD writes the same ones in another order each time (CGAL goes by where
+    things lie in memory), and where facets share an edge the order shows in a pixel.
+    """
+    head, *facets = stl.split(_FACET)
+    if not facets:
+        return stl
+    last, end, tail = facets[-1].partition(_FACET_END)
+    return head + b"".join(_FACET + facet for facet in sorted([*facets[:-1], last + end])) + tail

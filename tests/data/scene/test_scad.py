@@ -11,7 +11,7 @@ from trivium.data.longcontext.dice import Dice
 from trivium.data.pairs.facts import Facts
 from trivium.data.scene.generators import scene
 from trivium.data.scene.mesh import MeshRenderer
-from trivium.data.scene.openscad import OpenscadEngine
+from trivium.data.scene.openscad import OpenscadEngine, OpenscadRules
 from trivium.data.scene.scad.editor import OpenscadEditor
 from trivium.data.scene.scad.facts import facts_of
 from trivium.errors import GuardError
@@ -52,6 +52,18 @@ def test_code_is_drawn_with_what_the_tree_says_of_it(engine: OpenscadEngine) -> 
     assert plate is not None
     assert "height" not in plate.sizes
     assert plate.sizes["number of circles"] == 1
+
+
+def test_the_facets_of_a_solid_come_in_one_order(engine: OpenscadEngine) -> None:
+    hole = "cylinder(h = 30, r = 4, center = true, $fn = 16);"
+    code = f"difference() {{ sphere(10, $fn = 24); {hole} rotate([90, 0, 0]) {hole} }}"
+    code += " translate([7, -7, 7]) sphere(4, $fn = 24);"
+    solids = [engine._run(code, {}, OpenscadRules()).stl for _ in range(3)]
+    assert solids[0] == solids[1] == solids[2]
+    head, *facets = solids[0].split(b"facet normal")
+    assert head.startswith(b"solid")
+    assert len(facets) > 500
+    assert solids[0].endswith(b"endfacet\nendsolid OpenSCAD_Model\n")
 
 
 def test_two_runs_of_random_code_make_two_pictures(engine: OpenscadEngine) -> None:
