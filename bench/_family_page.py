@@ -12,6 +12,7 @@ import msgspec
 from _family_facts import JUMP, JUMP_SIGMAS, LONG, QUIET, RECENT, RISE, SHORT, SIGMAS, Verdict, smooth
 from _family_gathered import Gathered
 
+LOADS = "experts: max / mean load, mean over layers (running median of 25, cut off at 4)"
 COLUMNS = ("step", "lr", "loss", "text", "image", "mtp", "grad_norm", "max_logit", "load_mean", "load_worst", "tokens")
 
 
@@ -87,7 +88,7 @@ def pictures(gathered: Gathered, facts: Mapping[str, Any]) -> dict[str, str]:
         "health": {
             "gradient norm before clipping (running median of 25)": {n: smooth(column(n, "grad_norm")) for n in runs},
             "largest attention logit": {n: smooth(column(n, "max_logit")) for n in runs},
-            "experts: max / mean load, mean over layers": {n: _loads(facts, n, "by_step_mean") for n in runs},
+            LOADS: {n: smooth(_loads(facts, n, "by_step_mean")) for n in runs},
         },
         "load": {
             "max / mean load by step, mean over layers (cut off at 4)": {
@@ -105,7 +106,7 @@ def pictures(gathered: Gathered, facts: Mapping[str, Any]) -> dict[str, str]:
             for part in range(2)
         },
     }
-    most = dict.fromkeys(charts["load"], 4.0) | {"experts: max / mean load, mean over layers": 4.0}
+    most = dict.fromkeys(charts["load"], 4.0) | {LOADS: 4.0}
     return {
         name: _curve_plot.plot(group, most=most)
         for name, group in charts.items()

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+pytest.importorskip("apache_beam", reason="clips are tokenised by a Beam job")
+
 from trivium.curriculum.rows import Piece, Row
 from trivium.data.patches import PictureRules, VideoRules
 from trivium.data.records import Document, Image, Meta, Text, Video, finish, source_id
