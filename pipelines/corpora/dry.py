@@ -43,7 +43,7 @@ class _Sample:
     bytes: int = 0  # of items
     text: int = 0  # bytes of what was kept
     names: int = 0  # bytes of source and address of what was kept
-    cpu_ns: int = 0  # of all but the first item, which pays for what is loaded once
+    wall_ns: int = 0  # of all but the first item, which pays for what is loaded once; with what guarded children take
     first_ns: int = 0
     share: float = 0.0  # places looked into, each as far as it was read
     places: int = 0  # looked into
@@ -72,7 +72,7 @@ def survey(recipe: Recipe, base: Path, out: Path, extent: Extent, workers: int) 
     sources = [_source(source, inputs[source.name], places, samples[source.name], extent) for source in recipe.sources]
     items = _sum(sources, "items")
     kept = _sum(sources, "records")
-    cpu = sum(source["cpu_seconds"] or 0.0 for source in sources)
+    work = sum(source["seconds"] or 0.0 for source in sources)
     jobs, start = start_of(segments, kept, workers, write=extent.until is None)
     return {
         "dry_run": True,
@@ -87,9 +87,10 @@ def survey(recipe: Recipe, base: Path, out: Path, extent: Extent, workers: int) 
         "at_least": any(source["at_least"] for source in sources),
         "funnel": _funnel(segments[0], list(samples.values())),
         "shuffles": [_shuffle(name, keys, samples, kept) for name, keys in shuffled.items()],
-        "cpu_seconds": cpu,
+        "work_seconds": work,
         "beam_jobs": jobs,
-        "seconds": seconds_of(out, recipe.corpus, items, cpu, workers, jobs, start),
+        "seconds": seconds_of(out, recipe.corpus, items, work, workers, jobs, start),
+        "untimed": [name for segment in segments[1:] for name in segment.item_names],
         "nothing_left": _nothing_left(samples.values()),
         "earlier": _earlier(out),
     }
@@ -197,11 +198,11 @@ def _drafts(
             sample.items += 1
             sample.bytes += 0 if isinstance(outcome, Drop) else size_of(outcome)
             kept = list(walk(outcome, 0))
-            took = clock.stop().cpu_ns
+            took = clock.stop().wall_ns
             if sample.items == 1:
                 sample.first_ns = took
             else:
-                sample.cpu_ns += took
+                sample.wall_ns += took
             sample.kept += len(kept)
             for draft in kept:
                 sample.text += size_of(draft)
@@ -265,14 +266,14 @@ def _source(source: Source, found: Input, places: Places, sample: _Sample, exten
         "items": items,
         "records": None if scale is None else round(sample.kept * scale),
         "text_bytes": None if scale is None else round(sample.text * scale),
-        "cpu_seconds": None if items is None or not sample.items else _cpu_seconds(sample, items),
+        "seconds": None if items is None or not sample.items else _seconds(sample, items),
     }
 
 
-def _cpu_seconds(sample: _Sample, items: int) -> float:
+def _seconds(sample: _Sample, items: int) -> float:
     """Of all items by those of the sample: the first as it was, each other one as the mean of the others."""
     others = sample.items - 1
-    each = sample.cpu_ns / others if others else sample.first_ns
+    each = sample.wall_ns / others if others else sample.first_ns
     return (sample.first_ns + each * max(0, items - 1)) / 1e9
 
 

@@ -23,10 +23,10 @@ _BANDED, _KEYED = 7, 2  # Beam jobs of a shuffle, about: with bands sign, candid
 
 
 def seconds_of(
-    out: Path, corpus: str, items: int | None, cpu: float, workers: int, jobs: int, start: float
+    out: Path, corpus: str, items: int | None, work: float, workers: int, jobs: int, start: float
 ) -> dict[str, Any] | None:
     """The time on the clock: `start`, and behind it the time of an earlier build of the corpus in `out` by its report,
-    as if this one were in proportion, or else `cpu`, the sample's, and the way of all items through the `jobs`."""
+    as if this one were in proportion, or else `work`, the sample's, and the way of all items through the `jobs`."""
     try:
         facts = msgspec.json.decode((out / REPORT / "report.json").read_bytes())
         before, seconds = int(facts["totals"]["items"]), float(facts["run"]["seconds"])
@@ -34,15 +34,16 @@ def seconds_of(
         if items is None:
             return None
         by = f"the sample's stages and {1000 * RECORD_S:g} ms for a record in each job"
-        return _told(start, (cpu + RECORD_S * items * jobs) / workers, by)
+        return _told(start, (work + RECORD_S * items * jobs) / workers, by, whole=False)
     if facts.get("corpus") != corpus or not before or items is None:
         return None
     by = f"the report of {before:,} items in {seconds:.3g} s"
-    return _told(start, max(0.0, seconds - start) * items / before, by)
+    return _told(start, max(0.0, seconds - start) * items / before, by, whole=True)
 
 
-def _told(start: float, work: float, by: str) -> dict[str, Any]:
-    return {"estimate": start + work, "start": start, "by": by}
+def _told(start: float, work: float, by: str, *, whole: bool) -> dict[str, Any]:
+    """`whole`: also the stages behind the first shuffle, which no sample reaches."""
+    return {"estimate": start + work, "start": start, "by": by, "whole": whole}
 
 
 def start_of(segments: Iterable[Segment], records: int | None, workers: int, *, write: bool) -> tuple[int, float]:

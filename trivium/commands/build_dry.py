@@ -65,9 +65,12 @@ def print_survey(facts: dict[str, Any], folder: Path) -> None:
 def _said(facts: dict[str, Any], folder: Path) -> list[str]:
     lines = []
     if facts["seconds"] is not None:
-        about = "at least" if facts["at_least"] else "about"
+        untimed = [] if facts["seconds"]["whole"] else facts["untimed"]
+        about = "at least" if facts["at_least"] or untimed else "about"
         start = f"{_whole(facts['seconds']['start'])} of it to start {counted(facts['beam_jobs'], 'job')}"
         lines.append(f"{about} {_whole(facts['seconds']['estimate'])}, {start}; by {facts['seconds']['by']}")
+        if untimed:
+            lines.append(f"not in this time: {', '.join(untimed)}, which stand behind the first shuffle")
     if facts["earlier"] is not None and facts["earlier"]["jobs"]:
         lines.append(f"{folder} holds {counted(facts['earlier']['jobs'], 'job')} of an earlier run that stopped")
     if facts["nothing_left"] is not None:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trivium.commands.shards_damage import complain
-from trivium.console import counted, emit_json, note, out, progress
+from trivium.console import counted, emit_json, note, out
+from trivium.errors import StoppedError
 
 if TYPE_CHECKING:
     from trivium.data.pairs.redraw import Again
     from trivium.data.records import Document
     from trivium.data.shards import ShardSet
-    from trivium.data.shards.sound import Faults
 
 LISTED = 20  # pictures that differ
 
@@ -31,33 +31,57 @@ def redraw(
 ) -> None:
     """Draws each picture again from the record's code, files and settings, and compares pixels exactly.
 
-    Exit code 1 when one differs or can't be drawn. A machine with other engines or fonts than those that drew it is
-    named: there pictures may differ.
+    Exit code 1 when one differs or can't be drawn; Ctrl-C tells what was compared until then. A
+    machine with other engines or fonts than those that drew it is named: there pictures may differ.
     """
+    from trivium.commands.build_progress import RECORD, shown
     from trivium.data.pairs.redraw import redraw as draw_again
     from trivium.data.shards import ShardSet, place
-    from trivium.data.shards.sound import Faults
 
-    shards, faults = ShardSet.open(place(path)), Faults()
-    found: list[Again] = []
-    left_out: Counter[str] = Counter()
-    with progress() as bar:
-        task = bar.add_task("redraw", total=limit)
-        for some in draw_again(_records(shards, limit, unsafe, left_out, faults), jobs):
-            found += some
-            bar.advance(task)
-    facts = _facts(found, left_out)
+    shards = ShardSet.open(place(path))
+    tally = _Tally()
+    total = len(shards.entries.id) if limit is None else limit
+    stopped = False
+    try:
+        with shown(True) as told:
+            for some in draw_again(_records(shards, limit, unsafe, tally), jobs):
+                tally.found += some
+                tally.done += 1
+                told("redraw", tally.done + (tally.without_code if limit is None else 0), total, 0, RECORD)
+    except KeyboardInterrupt:
+        stopped = True
+    facts = _facts(tally.found, tally.left_out)
     if as_json:
-        emit_json({"set": path, **facts, "damaged": [str(fault) for fault in faults.found]})
+        damaged = [str(fault) for fault in tally.faults.found]
+        emit_json({"set": path, **facts, "damaged": damaged, "stopped": stopped})
     else:
         _print(facts)
-    complain(faults.found)
+    complain(tally.faults.found)
+    if stopped:
+        raise _stopped(facts)
     if facts["different"] or facts["not_drawn"]:
         raise typer.Exit(1)
 
 
+class _Tally:
+    """What was compared so far, and what the records hold that can't be drawn again, by engine."""
+
+    def __init__(self) -> None:
+        from trivium.data.shards.sound import Faults
+
+        self.found: list[Again] = []
+        self.left_out: Counter[str] = Counter()
+        self.faults = Faults()
+        self.done = self.without_code = 0  # records
+
+
+def _stopped(facts: dict[str, Any]) -> StoppedError:
+    told = f"{counted(facts['pictures'], 'picture')} of {counted(facts['records'], 'record')}"
+    return StoppedError(f"interrupted; above is what was compared until then, {told}; the rest was not looked at")
+
+
 def _records(
-    shards: "ShardSet", limit: int | None, unsafe: bool, left_out: Counter[str], faults: "Faults"
+    shards: "ShardSet", limit: int | None, unsafe: bool, tally: _Tally
 ) -> Iterator[tuple["Document", Mapping[str, bytes]]]:
     """Records with pictures that can be drawn again; engines that run code of strangers are refused by `demand`."""
     from trivium.data.guard.layers import demand
@@ -66,12 +90,13 @@ def _records(
 
     allowed: set[str] = set()
     count = 0
-    for number, document in each_document(shards, faults):
+    for number, document in each_document(shards, tally.faults):
         if count == limit:
             return
         able = {drawn.engine for drawn in document.meta.drawn if drawn.code >= 0}
-        left_out.update(drawn.engine for drawn in document.meta.drawn if drawn.code < 0)
+        tally.left_out.update(drawn.engine for drawn in document.meta.drawn if drawn.code < 0)
         if not able:
+            tally.without_code += 1
             continue
         demand(sorted((able & EXECUTING) - allowed), unsafe=unsafe)
         allowed |= able

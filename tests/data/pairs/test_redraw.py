@@ -1,6 +1,9 @@
 """Drawing records again: what stayed the same, what did not and why, by the command as a person runs it."""
 
 import json
+import os
+import signal
+import time
 
 import msgspec
 import pytest
@@ -8,6 +11,7 @@ from typer.testing import CliRunner
 
 from tests.data.pairs.blocks import BlocksEngine
 from trivium.cli import app
+from trivium.commands import build_progress
 from trivium.data.guard import layers
 from trivium.data.guard.sandbox import Sandbox
 from trivium.data.pairs import engine
@@ -90,6 +94,31 @@ def test_what_differs_or_can_not_be_drawn_is_named_with_its_reason_and_fails(tmp
     told = CliRunner().invoke(app, ["shards", "redraw", str(tmp_path / "set")])
     assert told.exit_code == 1
     assert "incomplete 2, refused 2" in " ".join(told.stdout.split())
+
+
+def test_ctrl_c_tells_what_was_compared_until_then(tmp_path, item, monkeypatch):
+    draw = BlocksEngine.draw
+
+    def interrupted(self, code, files, settings):
+        if self.drawings == 12:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)
+        return draw(self, code, files, settings)
+
+    monkeypatch.setattr(BlocksEngine, "draw", interrupted)
+    done = redraw(tmp_path, [record(item, letter) for letter in "abcdefghijkl"], "--json")
+    facts = json.loads(done.stdout)
+    assert facts["stopped"] is True
+    assert 2 <= facts["pictures"] == facts["same"] <= 12, facts
+    assert f"{facts['pictures']} pictures of {facts['records']} record" in str(done.exception)
+    assert done.exception.exit_code == 130
+
+
+def test_a_log_hears_how_far_it_is(tmp_path, item, monkeypatch):
+    monkeypatch.setattr(build_progress, "EVERY", 0.0)
+    done = redraw(tmp_path, [record(item, "a"), record(item, "b", code=-1), record(item, "c")])
+    assert "redraw: 2 of 3 records" in done.stderr
+    assert "redraw: 3 of 3 records, 0 s, done" in done.stderr
 
 
 def test_code_of_strangers_is_not_run_without_namespaces(tmp_path, item, monkeypatch):

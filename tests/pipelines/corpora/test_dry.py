@@ -2,10 +2,12 @@
 
 import gzip
 import json
+import time
 
 from typer.testing import CliRunner
 
 from trivium.cli import app
+from trivium.pipelines.corpora import items
 
 PACKED = """
 version: 1
@@ -40,3 +42,27 @@ def test_a_dry_run_shows_what_the_sample_lost_and_least_figures_where_files_are_
         assert part in shown
     limited = json.loads(CliRunner().invoke(app, [*given, "--json", "--limit", "50"]).stdout)
     assert (limited["at_least"], limited["items"]) == (False, 50)
+
+
+def test_time_is_that_on_the_clock_and_what_the_sample_does_not_reach_is_named(tmp_path, monkeypatch):
+    """A stage that waits for a guarded child costs no processor time here; one behind a shuffle is not run."""
+    rows = [json.dumps({"text": f"many words {number} " * 40}) for number in range(100)]
+    (tmp_path / "lines.jsonl.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
+    behind = "  - {kind: exact_dedup}\n  - {kind: heuristics, policy: [{score: words, min: 20, reason: word_count}]}\n"
+    (tmp_path / "recipe.yaml").write_text(PACKED + behind)
+    given = ["build", str(tmp_path / "recipe.yaml"), "--out", str(tmp_path / "out"), "--dry-run", "--limit", "1000"]
+    quick = json.loads(CliRunner().invoke(app, [*given, "--json"]).stdout)
+    run = items.run_stage
+
+    def waiting(*arguments):
+        time.sleep(0.01)
+        return run(*arguments)
+
+    monkeypatch.setattr(items, "run_stage", waiting)
+    slow = json.loads(CliRunner().invoke(app, [*given, "--json"]).stdout)
+    waits = 0.01 * slow["items"]
+    assert waits >= 0.9
+    assert slow["seconds"]["estimate"] > quick["seconds"]["estimate"] + 0.7 * waits
+    assert slow["untimed"] == ["heuristics-2"]
+    shown = " ".join(CliRunner().invoke(app, given).output.split())
+    assert "not in this time: heuristics-2, which stand behind the first shuffle" in shown
