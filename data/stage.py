@@ -200,10 +200,10 @@ def size_of(item: Item) -> int:
 
 
 def refuse(item: Item, stage: str, reason: str, detail: str = "", *, excerpt: str = "", error: bool = False) -> Drop:
-    """A drop of `item`; `excerpt` defaults to the beginning of its text or bytes."""
+    """A drop of `item`; `excerpt` defaults to the beginning of its text, or of its bytes where they are text."""
     if isinstance(item, Raw):
         key, source, address = item.source_id, item.source, item.address
-        shown = excerpt or item.body[:EXCERPT].decode("utf-8", "replace")
+        shown = excerpt or _text(item.body[:EXCERPT])
     else:
         meta = item.document.meta
         key, source, address = meta.source_id, meta.source, meta.address
@@ -218,6 +218,13 @@ def refuse(item: Item, stage: str, reason: str, detail: str = "", *, excerpt: st
         excerpt=shown[:EXCERPT],
         error=error,
     )
+
+
+def _text(body: bytes) -> str:
+    """Bytes as text; nothing of those that are none, which tell a person nothing."""
+    text = body.decode("utf-8", "replace")
+    foreign = sum(sign == "\ufffd" or (sign < " " and sign not in "\t\n\r\f") for sign in text)
+    return text if foreign <= len(text) // 10 else ""
 
 
 def touched(draft: Draft, step: Step) -> Draft:

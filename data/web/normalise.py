@@ -17,7 +17,7 @@ from trivium.data.guard.limits import MIB
 from trivium.data.pairs import bundle
 from trivium.data.records import Document, Step, Text
 from trivium.data.records import Meta as RecordMeta
-from trivium.data.stage import Content, Draft, Drop, Item, Outcome, Raw, StageConfig, refuse
+from trivium.data.stage import EXCERPT, Content, Draft, Drop, Item, Outcome, Raw, StageConfig, refuse
 from trivium.data.web.browser import Browser
 from trivium.data.web.clean.collected import TASK, Clean, CleanRules, Collected, Request
 from trivium.data.web.engine import MAIN
@@ -37,7 +37,7 @@ class PageClean:
     """Pages with their files → documents of one code segment."""
 
     name = "page_clean"
-    version = 1
+    version = 2
 
     class Config(StageConfig, kw_only=True, tag="page_clean"):
         """`cut`: what begins further down a wide page than so many pixels is taken out (0: nothing is)."""
@@ -79,9 +79,9 @@ class PageClean:
             found = self._browser.visit(page.main, page.files, _WIDE, lambda visit: self._collect(visit, page))
             clean = self._guard.call(Request(page=found, files=page.files, rules=self.config.rules), Clean)
         except GuardError as error:
-            return refuse(raw, self.name, error.reason, str(error)[:300])
+            return refuse(raw, self.name, error.reason, str(error)[:300], excerpt=_seen(page))
         if clean.reason:
-            return refuse(raw, self.name, clean.reason, clean.detail)
+            return refuse(raw, self.name, clean.reason, clean.detail, excerpt=_seen(page))
         step = msgspec.structs.replace(self.step, counts=clean.dropped)
         meta = raw.meta(source_sha256=hashlib.sha256(raw.body).hexdigest(), steps=(step,))
         scores = {"elements": float(found.elements), "words": float(len(found.text.split()))}
@@ -111,6 +111,11 @@ class PageClean:
             raise GuardError(reason, f"its style sheet {wanting[0]} is not in its folder")
         if serving.leads:
             raise GuardError("error_page", f"leads on to {serving.leads[0]}")
+
+
+def _seen(page: bundle.Bundle) -> str:
+    """The beginning of the page's own file, for who reads why it was refused."""
+    return page.files[page.main][:EXCERPT].decode("utf-8", "replace")
 
 
 def clean_page(meta: RecordMeta, code: str, files: Mapping[str, bytes]) -> Draft:

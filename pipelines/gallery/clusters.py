@@ -1,7 +1,8 @@
 """Dedup clusters: what stayed, beside it what went, why, and how alike it was.
 
 Odd: a survivor of one step may be the duplicate of another, so each drop is followed to the record that stays; it may
-lie in an earlier set.
+lie in an earlier set. Documents made of one item share its cluster, by which they are held out together, and are no
+duplicates: such a cluster has the name of the item, which is no record's, and one document stands for all.
 """
 
 from collections import defaultdict
@@ -50,26 +51,38 @@ def clusters_of(shards: ShardSet, drops: Sequence[Drop]) -> dict[str, Cluster]:
     name_of = {
         str(source): str(name or source) for source, name in zip(entries.source_id, entries.cluster, strict=True)
     }
+    items = set(name_of.values())
     lost = {drop.source_id: drop for drop in drops if drop.survivor}
     found: dict[str, Cluster] = defaultdict(Cluster)
     elsewhere = bool(compared_with(shards))
     refused = {drop.source_id for drop in drops} if elsewhere else set()
-    for drop in lost.values():
-        last = followed(drop, lost)
-        name = name_of.get(last.survivor)
+    for last, gone in _by_last(lost).values():
+        # An item that several documents were made of has no record: its cluster is named after it or one that went.
+        named = next((one for one in (last.survivor, *(drop.source_id for drop in gone)) if one in items), None)
+        name = name_of.get(last.survivor, named)
         if name is not None:
-            found[name].lost.append(drop)
+            found[name].lost += gone
         elif elsewhere and last.survivor not in refused and place_of(last):
             away = found[last.survivor]
-            away.lost.append(drop)
+            away.lost += gone
             away.earlier, away.place = last.survivor, place_of(last)
     names, counts = np.unique(entries.cluster, return_counts=True)
     shared = {str(name) for name, count in zip(names, counts, strict=True) if count > 1 and name}
     for at, source in enumerate(entries.source_id.tolist()):
         name = name_of[source]
-        if name in found or name in shared:
+        of_one_item = name not in name_of
+        if (name in found or name in shared) and not (of_one_item and found[name].kept):
             found[name].kept.append(at)
     return {name: cluster for name, cluster in found.items() if cluster.size > 1 and (cluster.kept or cluster.earlier)}
+
+
+def _by_last(lost: Mapping[str, Drop]) -> dict[str, tuple[Drop, list[Drop]]]:
+    """By the record that stays: the last drop on a way to it, and all drops whose way ends there."""
+    found: dict[str, tuple[Drop, list[Drop]]] = {}
+    for drop in lost.values():
+        last = followed(drop, lost)
+        found.setdefault(last.survivor, (last, []))[1].append(drop)
+    return found
 
 
 def followed(drop: Drop, lost: Mapping[str, Drop]) -> Drop:

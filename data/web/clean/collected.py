@@ -23,7 +23,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
-    """What collect.js gives: the drawn part of a page, addresses whole."""
+    """What collect.js gives: the drawn part of a page, addresses whole.
+
+    `classed` elements name classes, `styled` ones carry their style themselves; `unfilled` is a template's word that
+    stands where the page should.
+    """
 
     title: str
     quirks: bool
@@ -33,6 +37,9 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     elements: int
     rules: tuple[Rule, ...]
+    classed: int = 0
+    styled: int = 0
+    unfilled: str = ""
 
 
 class CleanRules(Strict, frozen=True, kw_only=True):

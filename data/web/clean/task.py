@@ -10,6 +10,9 @@ from trivium.data.web.clean.files import Files
 from trivium.data.web.clean.styles import Styles
 from trivium.data.web.clean.vocabulary import ATTRIBUTES, TAGS
 
+CLASSED = 5  # elements with classes: a page of so many was written for a style sheet
+STYLING = frozenset({"rule", "nested", "block"})
+
 
 def clean(request: Request) -> Clean:
     """A page that stands alone, or why there is none."""
@@ -19,6 +22,13 @@ def clean(request: Request) -> Clean:
         return Clean(reason="too_many_elements", detail=f"{page.elements:,} elements, limit {rules.max_elements:,}")
     if words < rules.min_words:
         return Clean(reason="no_text", detail=f"{words} words can be seen, {rules.min_words} are needed")
+    if page.unfilled:
+        return Clean(
+            reason="unfilled_template", detail=f"shows {page.unfilled!r} of a template that was never filled in"
+        )
+    if page.classed >= CLASSED and not page.styled and not any(rule.kind in STYLING for rule in page.rules):
+        detail = f"{page.classed:,} elements name classes, and no rule of the page matches anything"
+        return Clean(reason="missing_style", detail=detail)
     files = Files(request.files, rules)
     styles = Styles(files)
     inline: list[str] = []

@@ -35,6 +35,20 @@
     if (element.getAttribute("style")) element.setAttribute("style", urls(element.style.cssText, document.baseURI));
   }
 
+  // What an unfinished page shows: classes that nothing styles, and words for the program that was to fill it in.
+  const classed = body.querySelectorAll("[class]").length;
+  const styled = body.querySelectorAll("[style],[bgcolor]").length;
+  const unfilled = (() => {
+    const walker = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
+    const words = [];
+    while (walker.nextNode()) {
+      const at = walker.currentNode.parentElement;
+      if (!at.closest("pre,code,kbd,samp,tt,var,textarea,svg,math")) words.push(walker.currentNode.data);
+    }
+    const found = words.join("\n").match(/@@(include|extend|if|for|loop)\b|\{%[^]{1,200}?%\}|<%[^]{1,200}?%>|\{\{[^{}]{1,100}\}\}/);
+    return found ? found[0].replace(/\s+/g, " ").slice(0, 80) : "";
+  })();
+
   const dynamic = /:(hover|focus|focus-visible|focus-within|active|visited|target|fullscreen|autofill|-webkit-autofill)(?![\w-])/;
   const pseudo = /::?(before|after|first-line|first-letter|marker|placeholder|selection|backdrop|file-selector-button|-webkit-[\w-]+|-moz-[\w-]+)(\([^)]*\))?/g;
   const parts = (selector) => {
@@ -155,5 +169,8 @@
     text: body.innerText,
     elements: body.querySelectorAll("*").length,
     rules,
+    classed,
+    styled,
+    unfilled,
   };
 }

@@ -92,6 +92,9 @@ def test_a_page_is_what_is_drawn_and_draws_the_same_by_itself(stage: PageClean, 
     [
         ("external_reference", {"site/index.html": b"<link rel=stylesheet href=//cdn.example/x.css><p>a b c d e f"}),
         ("missing_style", {"site/index.html": b"<link rel=stylesheet href=x.css><p>a b c d e f"}),
+        ("missing_style", {"site/index.html": b"<div class=row>" + b"<p class=card>two words</p>" * 4}),
+        ("unfilled_template", {"site/index.html": b"<body>@@include('./head.html') <p>Sign in to our platform here"}),
+        ("unfilled_template", {"site/index.html": b"<p>Good day {{ user.name }}, welcome to this <b>page</b>"}),
         ("too_many_elements", {"site/index.html": b"<b>a b c d e f</b> " * 300}),
         ("no_text", {"site/index.html": b"<div style='height:100px;background:red'>"}),
     ],
@@ -100,6 +103,20 @@ def test_what_is_no_page_to_learn_from_is_refused(stage: PageClean, reason: str,
     [made] = stage.process(raw(files))
     assert isinstance(made, Drop)
     assert made.reason == reason, made
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"<p>Write <code>{{ name }}</code> and <pre>{% if x %}</pre> where a value stands: five words",
+        b"<style>p{color:red}</style><div class=row>" + b"<p class=card>two words</p>" * 4,
+        b"<div class=row>" + b"<p class=card style='color:red'>two words</p>" * 4,
+        b"<p class=lead>A page of the old days that nothing styles, and that names a class once",
+    ],
+)
+def test_code_about_templates_and_pages_with_a_style_of_any_kind_stay(stage: PageClean, page: bytes) -> None:
+    [made] = stage.process(raw({"site/index.html": page}))
+    assert isinstance(made, Draft), made
 
 
 def test_a_part_and_a_phone(engine: PageEngine) -> None:
