@@ -11,7 +11,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from trivium.kernels.quantile import BINS, histogram, quantile_bias
+from trivium.kernels.moe import count
+from trivium.kernels.quantile import BINS, quantile_bias
 
 SIGN_STEP = 1e-3  # DeepSeek-V3's constant; K2's own is not published
 
@@ -39,22 +40,16 @@ class Balance(nn.Module):
         self.experts_per_token = experts_per_token
         self.method: Method = method
         self.ema = ema
-        bins = BINS if method == "quantile" else 0
+        self.bins = BINS if method == "quantile" else 0
         self.register_buffer("bias", torch.zeros(experts))
-        self.register_buffer("histogram", torch.zeros(experts, bins, dtype=torch.int64), persistent=False)
+        self.register_buffer("histogram", torch.zeros(experts, self.bins, dtype=torch.int64), persistent=False)
         self.register_buffer("load", torch.zeros(experts, dtype=torch.int64), persistent=False)
         self.register_buffer("last_load", torch.zeros(experts, dtype=torch.int64), persistent=False)
 
     @torch.no_grad()
     def measure(self, logits_TE: Tensor, index_TK: Tensor, cutoff_T: Tensor, real_T: Tensor | None) -> Tensor:
-        """One forward pass's counts [E, 1 + B]: tokens routed to each expert, then the histogram of its margins."""
-        experts = self.bias.shape[0]
-        index_TK = index_TK if real_T is None else index_TK[real_T]
-        load_E1 = torch.bincount(index_TK.flatten(), minlength=experts)[:, None]
-        if self.method != "quantile":
-            return load_E1
-        bins_EB = histogram(logits_TE.sigmoid(), cutoff_T, self.bias, mask_T=real_T)
-        return torch.cat([load_E1, bins_EB], dim=1)
+        """One forward pass's counts [E, 1 + B] where another than the router chose: as `route_counted` gives them."""
+        return count(logits_TE.sigmoid(), index_TK, cutoff_T, self.bias, self.bins, real_T)
 
     @torch.no_grad()
     def add(self, counts_EX: Tensor) -> None:

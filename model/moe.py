@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from trivium.data.config import Strict
-from trivium.kernels.moe import experts, experts_step, route
+from trivium.kernels.moe import experts, experts_step, route_counted
 from trivium.kernels.precision import without_autocast
 from trivium.model.balance import Balance, Method
 from trivium.model.mlp import Activation, GatedMLP
@@ -97,13 +97,14 @@ class LatentMoE(nn.Module):
         """
         config = self.config
         logits_TE = router_logits(x_TD, self.router.weight)
-        index_TK, share_TK, cutoff_T = route(logits_TE, self.balance.bias, config.experts_per_token)
+        bins = self.balance.bins if count and self.steer is None else None
+        index_TK, share_TK, cutoff_T, counts_EX = route_counted(
+            logits_TE, self.balance.bias, config.experts_per_token, bins, real_T
+        )
         if self.steer is not None:
             index_TK, share_TK = self.steer(logits_TE, index_TK, share_TK)
-        y_TD = self.shared(x_TD) + self._routed(x_TD, index_TK, share_TK, decoding)
-        if not count:
-            return Mixed(y_TD, None)
-        return Mixed(y_TD, self.balance.measure(logits_TE, index_TK, cutoff_T, real_T))
+            counts_EX = self.balance.measure(logits_TE, index_TK, cutoff_T, real_T) if count else None
+        return Mixed(self.shared(x_TD) + self._routed(x_TD, index_TK, share_TK, decoding), counts_EX)
 
     def _routed(self, x_TD: Tensor, index_TK: Tensor, share_TK: Tensor, decoding: bool) -> Tensor:
         config, weights = self.config, (self.experts.w1, self.experts.w3, self.experts.w2)

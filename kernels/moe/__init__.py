@@ -17,17 +17,20 @@ from trivium.kernels.moe.reference import (
 from trivium.kernels.moe.step import experts_step
 from trivium.kernels.moe.torch_glu import Activation, SiTUGLU
 from trivium.kernels.moe.torch_grouped import ALIGNMENT, GroupedExperts
-from trivium.kernels.moe.torch_moe import Experts, Route
+from trivium.kernels.moe.torch_moe import Experts
+from trivium.kernels.moe.torch_route import Route, count
 from trivium.kernels.precision import product_operand, without_autocast
 
 __all__ = [
     "BETA_GATE",
     "BETA_UP",
     "Activation",
+    "count",
     "experts",
     "experts_reference",
     "experts_step",
     "route",
+    "route_counted",
     "route_reference",
     "situ_glu",
     "situ_glu_reference",
@@ -51,9 +54,22 @@ def route(logits_TE: Tensor, bias_E: Tensor, k: int) -> tuple[Tensor, Tensor, Te
     The k largest of σ(logits) + bias are chosen; the bias shifts only the choice; `cutoff_T` is the (k+1)-th value,
     which Quantile Balancing counts. Gradients flow to the chosen logits only. Raises ValueError when k ≥ E.
     """
+    return route_counted(logits_TE, bias_E, k, None)[:3]
+
+
+@without_autocast
+def route_counted(
+    logits_TE: Tensor, bias_E: Tensor, k: int, bins: int | None, real_T: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """As `route`, with the counts of this pass: int64 [E, 1 + bins], tokens routed to each expert, then the histogram
+    of its margins (`kernels.quantile.histogram`); None where `bins` is None, loads alone where it is 0.
+
+    `real_T` marks the tokens that are counted; all are routed. The caller adds counts of training passes only, each
+    once. One launch on a GPU. Raises ValueError when k ≥ E.
+    """
     if not 0 < k < logits_TE.shape[-1]:
         raise ValueError(f"k must lie between 1 and experts − 1 = {logits_TE.shape[-1] - 1}; found {k}")
-    return Route.apply(logits_TE, bias_E, k)
+    return Route.apply(logits_TE, bias_E, k, bins, real_T)
 
 
 def experts(

@@ -1,4 +1,4 @@
-"""Router and grouped experts with their gradients, on any device and in any dtype.
+"""The grouped experts with their gradients, on any device and in any dtype.
 
 Tokens are sorted by expert (stable, so every sum has one order), each expert is two matrix products on its slice, and
 the mixture adds a token's K results in order. Expert outputs are not kept: a probability's gradient is ⟨a, w2ᵀ du⟩.
@@ -13,45 +13,12 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from trivium.kernels.dispatch import use_triton
 from trivium.kernels.moe.torch_glu import CONSTANT, Activation, glu, glu_backward, product
 from trivium.kernels.packed import accumulation_dtype
 
-__all__ = ["Experts", "Route"]
+__all__ = ["Experts"]
 
 TILE = 8  # rows; whole tiles give bit-equal rows at any slice length on AVX2 and AVX-512
-
-
-class Route(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, logits_TE: Tensor, bias_E: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
-        scores_TE = torch.sigmoid(logits_TE.to(accumulation_dtype(logits_TE)))
-        values_TK1, indices_TK1 = (scores_TE + bias_E.to(scores_TE.dtype)).topk(k + 1, dim=-1)
-        indices_TK, cutoff_T = indices_TK1[:, :k].contiguous(), values_TK1[:, k].contiguous()
-        chosen_TK = scores_TE.gather(1, indices_TK)
-        total_T1 = chosen_TK.sum(-1, keepdim=True)
-        probs_TK = chosen_TK / total_T1
-        ctx.save_for_backward(indices_TK, chosen_TK, total_T1)
-        ctx.shape, ctx.dtype = logits_TE.shape, logits_TE.dtype
-        ctx.mark_non_differentiable(indices_TK, cutoff_T)
-        return indices_TK, probs_TK, cutoff_T
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, _di: Tensor, dprobs_TK: Tensor, _dc: Tensor) -> tuple[Tensor | None, ...]:
-        indices_TK, chosen_TK, total_T1 = ctx.saved_tensors
-        mean_T1 = (dprobs_TK * chosen_TK).sum(-1, keepdim=True) / total_T1
-        dchosen_TK = (dprobs_TK - mean_T1) / total_T1 * chosen_TK * (1 - chosen_TK)
-        return _spread_over_experts(indices_TK, dchosen_TK, ctx.shape[1]).to(ctx.dtype), None, None
-
-
-def _spread_over_experts(indices_TK: Tensor, values_TK: Tensor, experts: int) -> Tensor:
-    """Zeros [T, E] with `values` in the columns `indices`; torch's deterministic scatter waits for the GPU."""
-    if use_triton("route's gradient", values_TK, dtypes=(torch.float32,)):
-        from trivium.kernels.moe.triton_spread import spread
-
-        return spread(indices_TK, values_TK, experts)
-    return values_TK.new_zeros(len(values_TK), experts).scatter_(1, indices_TK, values_TK)
 
 
 def _group(indices_TK: Tensor, experts: int) -> tuple[Tensor, Tensor, list[int]]:

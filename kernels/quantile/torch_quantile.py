@@ -6,12 +6,13 @@ T tokens, E experts, B bins. All ranks must hold the same bias, since it fixes t
 import torch
 from torch import Tensor
 
-__all__ = ["BINS", "histogram", "quantile", "quantile_bias"]
+__all__ = ["BINS", "bounds", "histogram", "quantile", "quantile_bias"]
 
 BINS = 1000  # K3 report, section 2.3.3
 
 
-def _range(bias_E: Tensor, bins: int) -> tuple[Tensor, Tensor]:
+def bounds(bias_E: Tensor, bins: int) -> tuple[Tensor, Tensor]:
+    """The lower end of the bins and the width of one, in fp64 on the bias's device."""
     # fp64: with fp32 a margin on a bin's edge could fall on either side from one device to another.
     bias_E = bias_E.detach().double()
     low = bias_E.amin() - 1
@@ -28,7 +29,7 @@ def histogram(
     (leave padding out). Call it only in training, and never from a recomputed forward.
     """
     E = scores_TE.shape[1]
-    low, width = _range(bias_E, bins)
+    low, width = bounds(bias_E, bins)
     bin_TE = ((cutoff_T.unsqueeze(-1).double() - scores_TE.double() - low) / width).long().clamp_(0, bins - 1)
     bin_TE += torch.arange(E, device=bin_TE.device) * bins
     if mask_T is not None:
@@ -40,7 +41,7 @@ def histogram(
 def quantile(histogram_EB: Tensor, bias_E: Tensor, tokens: int | Tensor, k: int) -> Tensor:
     """Return the (k/E)-quantile of each expert's margins [E] in fp64, within one bin's width of the exact one."""
     E, bins = histogram_EB.shape
-    low, width = _range(bias_E, bins)
+    low, width = bounds(bias_E, bins)
     target = torch.as_tensor(tokens, device=histogram_EB.device).double() * k / E
     below_EB = histogram_EB.cumsum(1)
     bin_E1 = (below_EB >= target.ceil()).long().argmax(1, keepdim=True)

@@ -7,6 +7,7 @@ B documents, V vocabulary.
 """
 
 import codecs
+import logging
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -38,6 +39,8 @@ from trivium.vision.preprocess import normalise
 SMALL = 50_000_000  # parameters
 SVG_HEAD = 4096  # bytes in which an SVG file names itself
 PICTURE_SECONDS = 60  # of processor time, for one picture
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +228,9 @@ class Writer:
         return allowed_V
 
 
-def load_writer(path: Path, *, tokenizer: Path | None = None, device: str = "cpu") -> Writer:
+def load_writer(
+    path: Path, *, tokenizer: Path | None = None, device: str = "cpu", warn: Callable[[str], None] = _LOG.warning
+) -> Writer:
     """From a run folder (its newest whole checkpoint), one checkpoint, or a folder of `trivium model import`.
 
     Raises InputError when it is none of these, CheckpointError when it is damaged, UsageError for an absent device.
@@ -234,7 +239,7 @@ def load_writer(path: Path, *, tokenizer: Path | None = None, device: str = "cpu
         raise UsageError("this machine has no CUDA device; leave --device out")
     if (path / ABOUT).is_file():
         return _imported(path, tokenizer, device)
-    found, root = _find(path)
+    found, root = _find(path, warn)
     config = from_mapping(found.manifest.identity["model"], JointConfig, name=str(found.folder))
     engine = Tokenizer.load(_tokenizer(root, tokenizer))
     if engine.digest != found.manifest.identity["tokenizer"]:
@@ -284,14 +289,14 @@ def _tokenizer(root: Path, given: Path | None) -> Path:
     return others[0]
 
 
-def _find(path: Path) -> tuple[Checkpoint, Path]:
+def _find(path: Path, warn: Callable[[str], None]) -> tuple[Checkpoint, Path]:
     """The checkpoint and the run folder."""
     if (path / "manifest.json").is_file():
         found = verify(path)
         if isinstance(found, str):
             raise CheckpointError(f"{found}; give its run folder to use the checkpoint before it")
         return found, path.parent.parent
-    newest = _newest(CheckpointStore(path / "checkpoints", keep=1))
+    newest = _newest(CheckpointStore(path / "checkpoints", keep=1), warn)
     if newest is None:
         if any(path.glob("*.safetensors")) or path.suffix == ".safetensors":
             raise InputError(
@@ -305,12 +310,14 @@ def _find(path: Path) -> tuple[Checkpoint, Path]:
     return newest, path
 
 
-def _newest(store: CheckpointStore) -> Checkpoint | None:
-    """The newest whole one; unlike a run that goes on, sampling sets nothing aside."""
+def _newest(store: CheckpointStore, warn: Callable[[str], None]) -> Checkpoint | None:
+    """The newest whole one, damaged ones named through `warn`; unlike a run that goes on, sampling sets none aside."""
     damaged: list[str] = []
     for number in reversed(store.steps()):
         found = verify(store.path(number))
         if not isinstance(found, str):
+            for why in damaged:
+                warn(f"{why}; taking the checkpoint before it, of step {number}")
             return found
         damaged.append(found)
     if damaged:

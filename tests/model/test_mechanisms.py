@@ -99,9 +99,10 @@ def test_describe_takes_what_diff_takes(tmp_path):
         totals.append(json.loads(described.stdout)["parameters"]["total"])
     assert len(set(totals)) == 1
     assert totals[0] > expected
-    assert "no such key" in str(
-        CliRunner().invoke(app, ["model", "describe", "nano", "--set", "optimizer.eps=1e-7"]).exception
-    )
+    aside = CliRunner().invoke(app, ["model", "describe", "nano", "--set", "optimizer.eps=1e-7"])
+    assert "is of the optimizer, which counts change nothing of; add --optimizer" in str(aside.exception)
+    torn = CliRunner().invoke(app, ["model", "describe", "nano", "--set", "foo"])
+    assert "--set 'foo': expected KEY=VALUE" in str(torn.exception)
 
 
 @pytest.mark.parametrize(

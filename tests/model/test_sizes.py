@@ -95,6 +95,29 @@ def test_the_optimizer_listing_has_one_row_a_name_and_holds_every_parameter():
     assert shown.index("muon: kda heads") < shown.index("adamw")
 
 
+def test_the_optimizer_listing_goes_by_the_family_and_by_the_run(tmp_path):
+    """K2's Muon takes whole matrices, and so does a run that says so; nothing is listed as it is not updated."""
+    (tmp_path / "run.yaml").write_text(
+        "version: 1\nschedule: s.yaml\ncorpora: c\nmodel: {preset: nano}\n"
+        "optimizer: {per_head: false, adamw_also: ['projector\\.fc0\\.weight']}\n"
+    )
+
+    def splits(*arguments):
+        done = CliRunner().invoke(app, ["model", "describe", *arguments, "--optimizer", "--json"])
+        assert done.exit_code == 0, done.output
+        return {row["name"]: (row["optimizer"], row["split"]) for row in json.loads(done.stdout)["optimizer"]}
+
+    heads = {split for _, split in splits("nano").values() if "heads" in split}
+    assert heads
+    for whole in (splits("k2-nano"), splits("nano", "--set", "optimizer.per_head=false")):
+        assert not {split for _, split in whole.values() if "heads" in split}
+    run = splits(str(tmp_path / "run.yaml"))
+    assert run["projector.fc0.weight"][0] == "adamw"
+    assert not {split for _, split in run.values() if "heads" in split}
+    shown = CliRunner().invoke(app, ["model", "describe", "k2-nano", "--optimizer"]).stdout
+    assert "muon takes whole matrices, as K2 (optimizer.per_head is false)" in shown
+
+
 def test_presets_take_changes_and_refuse_wrong_ones():
     changed = configure({"preset": "nano", "backbone": {"vocab": 4096, "kda": {"heads": 4}}}, name="run.yaml")
     assert (changed.backbone.vocab, changed.backbone.kda.heads, changed.backbone.kda.head_dim) == (4096, 4, 64)

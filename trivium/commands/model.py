@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from trivium.commands import model_diff, model_files
+from trivium.errors import UsageError
 
 Name = Annotated[
     str,
@@ -16,7 +17,11 @@ Name = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A change, such as backbone.layers=9; repeatable."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A change, such as backbone.layers=9, or with --optimizer optimizer.per_head=false; repeatable.",
+    ),
 ]
 Optimizer = Annotated[bool, typer.Option("--optimizer", help="Show instead how each parameter is updated, by rule.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
@@ -38,13 +43,20 @@ def describe(model: Name, changes: Set = None, optimizer: Optimizer = False, as_
     from trivium.commands.model_view import optimizer_view, sizes_view
     from trivium.console import emit_json, out
     from trivium.data.config import to_mapping
-    from trivium.model.optim import describe_groups
+    from trivium.model.optim import OptimizerConfig, describe_groups
     from trivium.model.presets import PRESETS
     from trivium.model.sizes import measure
 
-    config, _ = model_diff.resolve(model, changes or (), sections=())
+    aside = [change for change in changes or () if change.startswith("optimizer")]
+    if aside and not optimizer:
+        raise UsageError(f"--set {aside[0]}: is of the optimizer, which counts change nothing of; add --optimizer")
+    config, whole = model_diff.resolve(model, changes or (), sections=("optimizer",))
     sizes = measure(config)
-    groups = describe_groups(config.build(device="meta").named_parameters(), config) if optimizer else None
+    dials = OptimizerConfig(**whole["optimizer"])
+    groups = None
+    if optimizer:
+        named = config.build(device="meta").named_parameters()
+        groups = describe_groups(named, config, per_head=dials.per_head, adamw_also=dials.adamw_also)
     if as_json:
         facts = {
             "model": model,
@@ -53,13 +65,16 @@ def describe(model: Name, changes: Set = None, optimizer: Optimizer = False, as_
             "conventions": _CONVENTIONS,
         }
         facts |= {name: getattr(sizes, name) for name in ("parameters", "layers", "flops", "pictures", "memory")}
-        emit_json(facts if groups is None else {**facts, "optimizer": groups})
+        emit_json(facts if groups is None else {**facts, "optimizer": groups, "dials": whole["optimizer"]})
         return
     shown = escape(model)
     out.print(sizes_view(shown, sizes) if groups is None else optimizer_view(shown, groups))
     if groups is None:
         for name, text in _CONVENTIONS.items():
             out.print(f"{name}: {text}", highlight=False)
+    else:
+        blocks = "a head's rows at a time" if dials.per_head else "whole matrices, as K2 (optimizer.per_head is false)"
+        out.print(f"muon takes {blocks}", highlight=False)
 
 
 _CONVENTIONS = {

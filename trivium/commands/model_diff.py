@@ -76,7 +76,11 @@ def resolve(
     one of `sections`. Raises UsageError, InputError or ConfigError.
     """
     from trivium.data.config import dump_yaml, parse_yaml, to_mapping
+    from trivium.errors import UsageError
 
+    for change in changes:
+        if "=" not in change:
+            raise UsageError(f"--set {change!r}: expected KEY=VALUE, such as --set backbone.layers=9")
     model, optimizer, vision_init = _named(given)
     whole = _struct()
     text = dump_yaml(whole(model=model, optimizer=optimizer, vision_init=vision_init))

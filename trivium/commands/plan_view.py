@@ -53,7 +53,7 @@ def _table(title: str, columns: int) -> Table:
 
 
 def _sizes(plan: "Plan") -> Table:
-    table = _table(f"{counted(plan.fitting, 'layout')} fit; the fastest:", len(plan.best))
+    table = _table(f"{counted(plan.fitting, 'layout')} fit; the fastest of different sizes:", len(plan.best))
     rows: dict[str, Callable[[Placed], str]] = {
         "data": lambda one: f"{one.layout.data:,}",
         "expert": lambda one: f"{one.layout.expert:,}",

@@ -66,6 +66,7 @@ def sample(
     settle_environment()
     from contextlib import closing
 
+    from trivium.console import note
     from trivium.model.sampling import Sampling
     from trivium.pipelines.train.sample import Opening, load_writer
 
@@ -75,14 +76,12 @@ def sample(
     )
     given = _read_text(prompt_file) if prompt_file is not None else prompt
     opening = Opening(given or "", [_read(one) for one in image or ()], [str(one) for one in image or ()])
-    with closing(load_writer(source, tokenizer=tokenizer, device=device)) as writer:
+    with closing(load_writer(source, tokenizer=tokenizer, device=device, warn=note)) as writer:
         writer.settle_threads()
         if held_out is not None:
             _held_out(source, writer, held_out, count or 4, save, sampling, as_json, raw)
             return
         if given is None and not image:
-            from trivium.console import note
-
             note('no --prompt and no --image: the model begins a document of its own (--prompt "" says the same)')
         _write(writer, opening, sampling, count or 1, as_json, raw)
 

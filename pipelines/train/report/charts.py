@@ -5,6 +5,7 @@ a run's extremes may fall between, which is why figures stand in report.json and
 """
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -243,16 +244,16 @@ def thinned(line: Series) -> list[tuple[float, float]]:
     return points
 
 
-def smoothed(values: Sequence[float | None], share: float = 0.9) -> list[float | None]:
-    """Exponential mean with bias correction; missing values stay missing and are passed over."""
-    total = weight = 0.0
+def smoothed(values: Sequence[float | None], width: int = 10) -> list[float | None]:
+    """Mean of the last `width` values there are; missing values stay missing and are passed over."""
+    last: deque[float] = deque(maxlen=width)
     means: list[float | None] = []
     for value in values:
         if value is None or not _finite(value):
             means.append(None)
             continue
-        total, weight = total * share + value * (1 - share), weight * share + (1 - share)
-        means.append(total / weight)
+        last.append(value)
+        means.append(sum(last) / len(last))
     return means
 
 

@@ -58,7 +58,7 @@ def _loss(steps: Sequence[Line], bands: tuple[Band, ...]) -> Chart:
     series.append(Series("multi-token prediction (token after the next)", x, smoothed(mtp), "s3"))
     return Chart(
         title="Training loss by modality",
-        note="Nats a target. Thin: each step. Bold: mean over about ten steps. Upright lines: change of stage.",
+        note="Nats a target. Thin: each step. Bold: mean of the last ten steps. Upright lines: change of stage.",
         unit="nats",
         series=tuple(series),
         bands=bands,

@@ -292,7 +292,9 @@ def test_one_checkpoint_folder_will_do_and_a_damaged_one_is_passed_over(trained,
     older, newest = store.steps()[-2:]
     assert load_writer(store.path(older)).step == older
     (store.path(newest) / ".metadata").unlink()
-    assert load_writer(copy).step == older
+    told: list[str] = []
+    assert load_writer(copy, warn=told.append).step == older
+    assert [f"taking the checkpoint before it, of step {older}" in one for one in told] == [True]
     assert store.path(newest).is_dir()  # sampling sets nothing aside
     with pytest.raises(CheckpointError, match="is damaged"):
         load_writer(store.path(newest))
