@@ -10,7 +10,7 @@ import msgspec
 
 from trivium.data.stage import Content, Outcome
 from trivium.errors import InputError
-from trivium.pipelines.corpora.sources import files
+from trivium.pipelines.corpora.sources import files, lines
 from trivium.pipelines.corpora.sources.base import Place, RefusedError, Source
 
 NAMED = 6  # endings of files that are there, where none is of the kind
@@ -83,3 +83,9 @@ class HtmlFolder(Folder, kw_only=True, tag="html_folder"):
 
     suffixes: tuple[str, ...] = (".html", ".htm", ".xhtml")
     mime: str = "text/html"
+
+
+def line_blocks(place: Place) -> Iterator[Place]:
+    """A file of lines as ranges of bytes that workers share. Raises RefusedError when it can't be looked at."""
+    for offset, length in lines.blocks(files.size_of(readable_path(place), place.root)):
+        yield Place(path=place.path, address=place.address, offset=offset, length=length, root=place.root)

@@ -16,7 +16,7 @@ from trivium.data.stage import Drop, Outcome
 from trivium.pipelines.corpora.sources import files, lines, streams
 from trivium.pipelines.corpora.sources.base import Place, RefusedError
 from trivium.pipelines.corpora.sources.columns import Table
-from trivium.pipelines.corpora.sources.folder import file_places, readable_path
+from trivium.pipelines.corpora.sources.folder import file_places, line_blocks, readable_path
 
 _ENDS = ("", ".gz", ".zst", ".bz2", ".xz")
 _ROW = msgspec.json.Decoder(dict[str, Any])
@@ -42,8 +42,7 @@ class Jsonl(Table, kw_only=True, tag="jsonl"):
             yield place
             return
         try:
-            for offset, length in lines.blocks(files.size_of(readable_path(place), place.root)):
-                yield Place(path=place.path, address=place.address, offset=offset, length=length, root=place.root)
+            yield from line_blocks(place)
         except RefusedError as why:
             yield self.refused(place.address, why)
 

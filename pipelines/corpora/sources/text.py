@@ -11,7 +11,7 @@ from trivium.data.stage import Content, Drop, Outcome
 from trivium.data.text.charset import decode
 from trivium.pipelines.corpora.sources import files, lines, streams
 from trivium.pipelines.corpora.sources.base import Place, RefusedError
-from trivium.pipelines.corpora.sources.folder import readable_path
+from trivium.pipelines.corpora.sources.folder import line_blocks, readable_path
 from trivium.pipelines.corpora.sources.packed import Packed
 
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
@@ -66,8 +66,7 @@ class TextFolder(Packed, kw_only=True, tag="text_folder"):
             yield from super().split(place)
             return
         try:
-            for offset, length in lines.blocks(files.size_of(readable_path(place), place.root)):
-                yield Place(path=place.path, address=place.address, offset=offset, length=length, root=place.root)
+            yield from line_blocks(place)
         except RefusedError as why:
             yield self.refused(place.address, why)
 
