@@ -158,6 +158,14 @@ def test_a_million_tokens_want_context_ranks():
     assert any("no row for each data rank" in row.reason for row in found.refused)
 
 
+@pytest.mark.parametrize(("rows", "idle"), [(4, True), (32, False)])
+def test_stages_that_wait_most_of_the_time_are_told_what_helps(rows, idle):
+    found = find(preset("k3"), Ask(1024, gpu("h200"), context=1 << 20, batch_tokens=rows << 20), best=1)
+    wide = Console(width=120, file=StringIO())
+    wide.print(plan_view("k3", "h200", found))
+    assert (f"of the step: {rows} rows a step; more by --batch-tokens" in wide.file.getvalue()) == idle
+
+
 def test_the_command_shows_layouts_and_takes_assumptions(tmp_path):
     file = tmp_path / "machine.yaml"
     file.write_text("gpu: {memory: 20.0e9}\nassumed: {matmul: 0.5}\n")

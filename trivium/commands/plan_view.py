@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from trivium.model.layout import Layout
     from trivium.model.plan import Placed, Plan
 
+LARGE_BUBBLE = 0.2  # of a step
 _POLICY = {"keep": "all kept", "attn_res": "AttnRes again", "layers": "layers again"}
 
 
@@ -37,11 +38,23 @@ def plan_view(model: str, gpu: str, plan: "Plan", way: "Way | None" = None) -> S
     shown: list[RenderableType] = [Text(what, style="bold")]
     if plan.best:
         shown += [_sizes(plan), _memory(plan), _time(plan)]
+        shown += _idle(plan)
     elif way is not None:
         shown.append(_nothing(plan, way))
     if plan.refused:
         shown.append(_refused(plan))
     return Stack(*shown, _assumed(plan))
+
+
+def _idle(plan: "Plan") -> list[Text]:
+    """What helps where stages wait for each other most of the time."""
+    first = plan.best[0]
+    share = first.seconds.get("bubble", 0.0) / first.step
+    if share < LARGE_BUBBLE:
+        return []
+    rows = plan.ask.batch_tokens // plan.ask.context
+    said = f"stages stand idle for {share:.0%} of the step: {counted(rows, 'row')} a step; more by --batch-tokens"
+    return [Text(said)]
 
 
 def _table(title: str, columns: int) -> Table:
