@@ -14,6 +14,7 @@ LONGEST = 60  # characters of a part's own words by which it is named
 _OF_PICTURES = ("picture width px", "picture height px")
 _NAMED = re.compile(r"[a-z]+")
 _UNIT = re.compile(r"(?:px|mm|mm²|mm³|cm|cm²|cm³|m|°|deg|degrees|%|s|ms|g|kg|Ω|V|A|pt|units?)")
+_COUNTED = re.compile(r"questions|neighbours|rings|corners|triangles|pieces|teeth|rows\b.*|.* atoms")
 
 
 class Naming(msgspec.Struct, frozen=True):
@@ -136,9 +137,14 @@ def number(value: float) -> str:
 
 
 def measure(key: str) -> tuple[str, str]:
-    """What is measured and its unit, from a key of `sizes`: "bore diameter mm" → ("bore diameter", "mm")."""
+    """What is measured and its unit, from a key of `sizes`: "bore diameter mm" → ("bore diameter", "mm").
+
+    Things in the plural are counted: "carbon atoms" → ("number of carbon atoms", "").
+    """
     words, _, unit = key.rpartition(" ")
-    return (words, unit) if words and _UNIT.fullmatch(unit) else (key, "")
+    if words and _UNIT.fullmatch(unit):
+        return words, unit
+    return (f"number of {key}" if _COUNTED.fullmatch(key) else key), ""
 
 
 def known(key: str, facts: Facts, *, read: bool, shown: bool) -> bool:

@@ -11,6 +11,13 @@ from trivium.data.web.clean.styles import Styles
 from trivium.data.web.clean.vocabulary import ATTRIBUTES, TAGS
 
 CLASSED = 5  # elements with classes: a page of so many was written for a style sheet
+SERVER_SAYS = 100  # words: a page without any style that says no more and names an error's number is a server's
+_SERVER = re.compile(
+    r"\b(?:400|401|403|404|410|429|500|502|503|504)\b\W{0,5}(?:error\W{0,3})?"
+    r"(?:bad request|unauthori[sz]ed|forbidden|not found|gone|too many requests|internal server error|bad gateway"
+    r"|service (?:temporarily )?unavailable|gateway time-?out)",
+    re.IGNORECASE,
+)
 STYLING = frozenset({"rule", "nested", "block"})
 
 
@@ -26,9 +33,12 @@ def clean(request: Request) -> Clean:
         return Clean(
             reason="unfilled_template", detail=f"shows {page.unfilled!r} of a template that was never filled in"
         )
-    if page.classed >= CLASSED and not page.styled and not any(rule.kind in STYLING for rule in page.rules):
+    plain = not page.styled and not any(rule.kind in STYLING for rule in page.rules)
+    if page.classed >= CLASSED and plain:
         detail = f"{page.classed:,} elements name classes, and no rule of the page matches anything"
         return Clean(reason="missing_style", detail=detail)
+    if plain and words <= SERVER_SAYS and (said := _SERVER.search(page.text)):
+        return Clean(reason="error_page", detail=f"a server's answer: {' '.join(said[0].split())[:80]!r}")
     files = Files(request.files, rules)
     styles = Styles(files)
     inline: list[str] = []

@@ -20,6 +20,20 @@
     METER: "gauge", SUMMARY: "disclosure line", HR: "dividing line", ASIDE: "sidebar", CANVAS: "canvas",
   };
   const texty = new Set(["heading", "paragraph", "button", "link", "list item", "table heading", "table cell", "field label", "caption", "term", "quotation", "disclosure line"]);
+  // A block is as wide as its column whatever it says: of words alone the box is that of the words.
+  const boxOf = (element, look) => {
+    const whole = element.getBoundingClientRect();
+    const edge = ["Top", "Right", "Bottom", "Left"].some((side) => parseFloat(look[`border${side}Width`]) > 0 && look[`border${side}Style`] !== "none");
+    const paper = look.backgroundImage !== "none" || !/^(transparent|rgba\(.*, 0\))$/.test(look.backgroundColor);
+    if (edge || paper || look.boxShadow !== "none" || look.outlineStyle !== "none") return whole;
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    const found = [...range.getClientRects()].filter((rect) => rect.width > 0 && rect.height > 0);
+    if (!found.length) return null;
+    const [left, top] = [Math.min(...found.map((rect) => rect.left)), Math.min(...found.map((rect) => rect.top))];
+    const [right, bottom] = [Math.max(...found.map((rect) => rect.right)), Math.max(...found.map((rect) => rect.bottom))];
+    return new DOMRect(left, top, right - left, bottom - top);
+  };
   const parts = [];
   let cut = false;
   for (const element of document.body.querySelectorAll("*")) {
@@ -32,7 +46,8 @@
     if (!kind && /(^|[\s_-])card([\s_]|$)/.test(element.className)) kind = "card";
     if (!kind) continue;
     if (!element.checkVisibility({ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true })) continue;
-    const box = element.getBoundingClientRect();
+    const box = texty.has(kind) || kind === "definition" ? boxOf(element, look) : element.getBoundingClientRect();
+    if (!box) continue;
     let [left, top, right, bottom] = [box.left + scrollX, box.top + scrollY, box.right + scrollX, box.bottom + scrollY];
     // What is around it may show a part of it only.
     for (let around = element.parentElement; around && around !== document.body; around = around.parentElement) {

@@ -95,6 +95,7 @@ def test_a_page_is_what_is_drawn_and_draws_the_same_by_itself(stage: PageClean, 
         ("missing_style", {"site/index.html": b"<div class=row>" + b"<p class=card>two words</p>" * 4}),
         ("unfilled_template", {"site/index.html": b"<body>@@include('./head.html') <p>Sign in to our platform here"}),
         ("unfilled_template", {"site/index.html": b"<p>Good day {{ user.name }}, welcome to this <b>page</b>"}),
+        ("error_page", {"site/index.html": b"<h1>404 Not Found</h1><p>The page could not be found on this server."}),
         ("too_many_elements", {"site/index.html": b"<b>a b c d e f</b> " * 300}),
         ("no_text", {"site/index.html": b"<div style='height:100px;background:red'>"}),
     ],
@@ -111,6 +112,7 @@ def test_what_is_no_page_to_learn_from_is_refused(stage: PageClean, reason: str,
         b"<p>Write <code>{{ name }}</code> and <pre>{% if x %}</pre> where a value stands: five words",
         b"<style>p{color:red}</style><div class=row>" + b"<p class=card>two words</p>" * 4,
         b"<div class=row>" + b"<p class=card style='color:red'>two words</p>" * 4,
+        b"<style>h1{color:red}</style><h1>404 Not found</h1><p>A page of a template that somebody drew",
         b"<p class=lead>A page of the old days that nothing styles, and that names a class once",
     ],
 )
@@ -130,6 +132,23 @@ def test_a_part_and_a_phone(engine: PageEngine) -> None:
     with pytest.raises(GuardError) as caught:
         engine.draw(code, {}, PageView(part="table").settings)
     assert caught.value.reason == "no_part"
+
+
+def test_the_box_of_words_is_theirs_and_that_of_what_is_painted_the_whole(engine: PageEngine) -> None:
+    code = "<!DOCTYPE html><body style='margin:0;font:16px DejaVu Sans'><h1 style='margin:0'>Seeds</h1>"
+    code += "<p style='margin:0'>one two</p><ul style='margin:0;padding-left:40px'><li>three</ul>"
+    code += "<p style='margin:0;background:#ff0000'>painted</p><p style='margin:0;text-align:right'>end</p>"
+    code += "<button style='display:block;width:200px'>press</button>"
+    drawn = engine.draw(code, {}, PageView(screen=Screen(width=600, height=400)).settings)
+    assert drawn.facts is not None
+    boxes = {part.text: part.box for part in drawn.facts.parts}
+    assert boxes["Seeds"][0] == 0
+    assert boxes["Seeds"][2] < 150
+    assert boxes["one two"][2] < 100
+    assert 40 <= boxes["three"][0] < boxes["three"][2] < 120
+    assert (boxes["painted"][0], boxes["painted"][2]) == (0, 600)
+    assert 500 < boxes["end"][0] < boxes["end"][2] == 600
+    assert boxes["press"][2] - boxes["press"][0] == 200
 
 
 def test_characters_that_no_font_has_are_seen_wherever_they_are_read(engine: PageEngine) -> None:
