@@ -30,8 +30,16 @@ def look(root: int, enough: int) -> Seen:
     resident = sum(_resident(pid) for pid in members)
     if resident > enough:
         resident = sum(_proportional(pid) for pid in members)
-    ticks = sum(_ticks(pid) for pid in members) + _ticks(root, own=False)
-    return Seen(processes=len(members), memory_bytes=resident, cpu_seconds=ticks / _TICKS)
+    return Seen(processes=len(members), memory_bytes=resident, cpu_seconds=_seconds(root, members))
+
+
+def spent(root: int) -> float:
+    """Seconds of processor of all below process `root`, those that ended among them as far as they were waited for."""
+    return _seconds(root, _below(root))
+
+
+def _seconds(root: int, members: list[int]) -> float:
+    return (sum(_ticks(pid) for pid in members) + _ticks(root, own=False)) / _TICKS
 
 
 def _below(root: int) -> list[int]:

@@ -4,6 +4,7 @@ Odd: nothing is written. The sample runs through the first per-item stages in th
 libraries and models are there; what stands behind the first shuffle is estimated as if it kept everything.
 """
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from trivium.pipelines.corpora.sources.jsonl import Jsonl
 from trivium.pipelines.corpora.sources.streams import coding_of
 
 SAMPLE, EACH, ALL = 24, 8, 96  # places of a source that are looked into; items of one, and of one that stands alone
+LONGEST_S = 20.0  # of a source: stages that draw take seconds an item
 KEPT = "/kept"  # beside reasons, which have no slash
 _REFERENCE, _KEY = 220, 42  # bytes of a reference beside its names; of a key with the id behind it
 
@@ -150,7 +152,7 @@ def _sampled(
             opened.append(stage)
         for source in recipe.sources:
             sample = samples[source.name] = _Sample()
-            for draft in _drafts(source, recipe, places, stages, first, sample):
+            for draft in _drafts(source, recipe, places, stages, first, sample, extent.limit):
                 texts += 1
                 for name, config in shuffles:
                     keys[name] += _keys(config, draft.document.text)
@@ -166,8 +168,9 @@ def _keys(config: ShuffleConfig, text: str) -> int:
 
 
 def _drafts(
-    source: Source, recipe: Recipe, places: Places, stages: list[Stage], segment: Segment, sample: _Sample
-) -> Iterator[Draft]:
+    source: Source, recipe: Recipe, places: Places, stages: list[Stage], segment: Segment, sample: _Sample,
+    limit: int | None,
+) -> Iterator[Draft]:  # fmt: skip
     from trivium.pipelines.corpora.items import passes, run_stage
 
     def walk(outcome: Outcome, depth: int) -> Iterator[Draft]:
@@ -190,7 +193,10 @@ def _drafts(
     parts = places.parts[source.name]
     step = max(1, len(parts) // SAMPLE)
     each = max(EACH, ALL // max(1, len(parts)))
+    began, enough = time.monotonic(), False
     for part in parts[::step][:SAMPLE]:
+        if enough:
+            return
         read, begins = 0, 0
         for outcome, item in islice(_outcomes(source, part.place, recipe), each):
             read, begins = read + 1, _begins(source, outcome, item)
@@ -208,7 +214,10 @@ def _drafts(
                 sample.text += size_of(draft)
                 sample.names += len(draft.document.meta.source) + len(draft.document.meta.address)
                 yield draft
-        share = 1.0 if read < each else _share(part.place, begins, read)
+            enough = sample.items == limit or time.monotonic() - began > LONGEST_S
+            if enough:
+                break
+        share = 1.0 if read < each and not enough else _share(part.place, begins, read)
         sample.exact = sample.exact and share > 0
         sample.share += share or 1.0
         sample.places += 1
@@ -243,7 +252,7 @@ def _share(place: Place, begins: int, read: int) -> float:
         size = Path(place.path).stat().st_size
     except OSError:
         return 0.0
-    return min(1.0, begins * read / (read - 1) / size) if begins > 0 and size else 0.0
+    return min(1.0, begins * read / (read - 1) / size) if begins > 0 and read > 1 and size else 0.0
 
 
 def _source(source: Source, found: Input, places: Places, sample: _Sample, extent: Extent) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from trivium.pipelines.corpora.part import RECORD
 from trivium.pipelines.corpora.recipe import Recipe
 from trivium.pipelines.corpora.sources import READ
 from trivium.pipelines.corpora.spool import content_of, decode_ref, lines_of
-from trivium.pipelines.corpora.usage import Memory, cpu_seconds
+from trivium.pipelines.corpora.usage import Usage
 
 FORGIVEN = 5  # items that may fail whatever share of a small corpus they are; none where the budget is 0
 SMALL = 50_000  # references that a shuffle handles faster in this process than in workers started for it
@@ -119,10 +119,10 @@ class Work:
         options = self.options.in_process() if small else self.options
         folder.mkdir(exist_ok=True)
         self.marks.clean(folder)
-        memory, began, busy = Memory(), time.monotonic(), cpu_seconds()
+        usage, began = Usage(), time.monotonic()
 
         def tick() -> None:
-            memory.look()
+            usage.look()
             self.progress(label, *tallied(tally, total), thing)
 
         tick()
@@ -136,9 +136,9 @@ class Work:
             folder=folder,
             counters=counters,
             seconds=time.monotonic() - began,
-            cpu_seconds=cpu_seconds() - busy,
+            cpu_seconds=usage.cpu_seconds(),
             workers=options.workers,
-            peak_bytes=memory.workers,
+            peak_bytes=usage.workers,
         )
 
     def settle(self, folder: Path, name: str) -> None:

@@ -180,7 +180,7 @@ def print_report(facts: dict[str, Any]) -> None:
         box=SIMPLE, title=f"corpus {facts['corpus']}: records by stage", title_justify="left", header_style="bold"
     )
     table.add_column("stage", overflow="fold")  # names that --set takes: never cut off
-    for name in ("in", "kept", "refused", "CPU s"):
+    for name in ("in", "kept", "refused", "work s"):  # of all workers, guarded children too
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("most of them", overflow="fold")
     for stage in facts["stages"]:
@@ -190,7 +190,7 @@ def print_report(facts: dict[str, Any]) -> None:
             f"{stage['in']:,}",
             f"{stage['kept']:,}",
             f"{stage['dropped']:,}",
-            f"{took['cpu_seconds']:,.1f}" if took else "",
+            f"{took['seconds']:,.1f}" if took else "",
             "\n".join(f"{reason['reason']} {reason['count']:,}" for reason in stage["reasons"][:SHOWN]),
         )
     out.print(table)

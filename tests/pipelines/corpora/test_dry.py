@@ -7,7 +7,7 @@ import time
 from typer.testing import CliRunner
 
 from trivium.cli import app
-from trivium.pipelines.corpora import items
+from trivium.pipelines.corpora import dry, items
 
 PACKED = """
 version: 1
@@ -66,3 +66,19 @@ def test_time_is_that_on_the_clock_and_what_the_sample_does_not_reach_is_named(t
     assert slow["untimed"] == ["heuristics-2"]
     shown = " ".join(CliRunner().invoke(app, given).output.split())
     assert "not in this time: heuristics-2, which stand behind the first shuffle" in shown
+
+
+def test_a_sample_holds_no_more_than_the_limit_and_ends_where_items_take_long(tmp_path, monkeypatch):
+    rows = [json.dumps({"text": f"many words {number} " * 40}) for number in range(100)]
+    for name in ("lines", "more"):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(rows))
+    recipe = PACKED.replace("lines.jsonl.gz", "lines.jsonl")
+    recipe = recipe.replace("stages:", "  - {kind: jsonl, name: more, path: more.jsonl, license: CC0-1.0}\nstages:")
+    (tmp_path / "recipe.yaml").write_text(recipe)
+    given = ["build", str(tmp_path / "recipe.yaml"), "--out", str(tmp_path / "out"), "--dry-run", "--json"]
+    few = json.loads(CliRunner().invoke(app, [*given, "--limit", "12"]).stdout)
+    assert [(source["sampled"], source["items"]) for source in few["sources"]] == [(12, 12)] * 2
+    monkeypatch.setattr(dry, "LONGEST_S", 0.0)
+    one = json.loads(CliRunner().invoke(app, given).stdout)
+    assert [source["sampled"] for source in one["sources"]] == [1, 1]
+    assert one["at_least"], "of a file that was not read further nobody knows how many lines it has"
