@@ -38,6 +38,8 @@ def test_pictures_are_counted_once_and_shares_are_of_all_jobs(tmp_path):
     built = tmp_path / "set"
     done = CliRunner().invoke(app, ["build", str(tmp_path / "recipe.yaml"), "--out", str(built)])
     assert done.exit_code == 0, done.output
+    page = (built / "report" / "index.html").read_text()
+    assert "from 6 of 6 items read" in page, "no share of documents in items: one item makes several"
     (row,) = json.loads(renders(str(built), "--json").stdout)
     report = json.loads((built / "report" / "report.json").read_bytes())
     assert row["items"] == 6
