@@ -1,6 +1,13 @@
-"""Small real clips, made with PyAV; each differs from frame to frame, so that a wrong frame is seen."""
+"""Small real clips, made with PyAV; each differs from frame to frame, so that a wrong frame is seen.
 
+Odd: the AV1 encoder (SVT-AV1), where it may, makes the thread that opens it a real-time one of the highest priority,
+and leaves it so. All that the process starts later would inherit that: an endless page then takes all cores.
+"""
+
+import contextlib
+import os
 import tempfile
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,9 +24,22 @@ def pixels(number: int, frames: int, width: int, height: int) -> np.ndarray:
     return frame
 
 
+@contextlib.contextmanager
+def own_priority() -> Iterator[None]:
+    """Whatever is called inside, this thread is scheduled as before."""
+    if not hasattr(os, "sched_getscheduler"):
+        yield
+        return
+    policy, priority = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, priority)
+
+
 def clip(frames=60, width=160, height=120, codec="libx264", rate=25, suffix=".mp4", options=None, gop=12) -> bytes:
     """The bytes of a clip of `frames` frames."""
-    with tempfile.TemporaryDirectory() as folder:
+    with own_priority(), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"clip{suffix}"
         with av.open(str(path), "w", options=options or {}) as container:
             stream = container.add_stream(codec, rate=rate)

@@ -1,5 +1,6 @@
 """The frames that training sees: those of their times, or a reason; never some of them."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -105,3 +106,11 @@ def test_frames_are_counted_and_not_believed():
         with pytest.raises(GuardError, match="no clip that can be opened"):
             guard.call(b"no clip", Measure)
         assert guard.starts == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="Linux's own")
+def test_making_a_clip_leaves_this_thread_as_it_was():
+    """Or every test behind it, and all that it starts, would run before the rest of the machine."""
+    before = os.sched_getscheduler(0)  # of this thread
+    assert clip(frames=4, codec="libsvtav1")
+    assert os.sched_getscheduler(0) == before
