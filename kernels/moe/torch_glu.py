@@ -67,25 +67,23 @@ def glu_backward(dy: Tensor, parts: Parts, activation: Activation, dg: Tensor, d
         torch.mul(common, a, out=du)
 
 
-def weighted_glu(hidden_R2F: Tensor, p_R: Tensor, activation: Activation) -> Tensor:
-    """p · glu(g, u) in the dtype of `hidden` = [g | u], computed in fp32."""
-    g_RF, u_RF = hidden_R2F.to(p_R.dtype).chunk(2, dim=1)
-    value_RF, _ = glu(g_RF, u_RF, activation)
-    return value_RF.mul_(p_R.mul(CONSTANT[activation]).unsqueeze(1)).to(hidden_R2F.dtype)
+def weighted_glu(g_RF: Tensor, u_RF: Tensor, p_R: Tensor, activation: Activation) -> Tensor:
+    """p · glu(g, u) in the dtype of g, computed in p's."""
+    value_RF, _ = glu(g_RF.to(p_R.dtype), u_RF.to(p_R.dtype), activation)
+    return value_RF.mul_(p_R.mul(CONSTANT[activation]).unsqueeze(1)).to(g_RF.dtype)
 
 
 def weighted_glu_backward(
-    hidden_R2F: Tensor, p_R: Tensor, dy_RF: Tensor, activation: Activation
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return (the gradient of `hidden`, p · glu again, the gradient of p: ⟨glu, dy⟩)."""
-    g_RF, u_RF = hidden_R2F.to(p_R.dtype).chunk(2, dim=1)
-    value_RF, parts = glu(g_RF, u_RF, activation)
+    g_RF: Tensor, u_RF: Tensor, p_R: Tensor, dy_RF: Tensor, activation: Activation
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return (the gradients of g and of u, p · glu again, the gradient of p: ⟨glu, dy⟩)."""
+    value_RF, parts = glu(g_RF.to(p_R.dtype), u_RF.to(p_R.dtype), activation)
     scale_R1 = p_R.mul(CONSTANT[activation]).unsqueeze(1)
     dp_R = (value_RF * dy_RF).sum(-1).mul_(CONSTANT[activation])
-    dhidden_R2F = torch.empty_like(hidden_R2F, dtype=p_R.dtype)
-    dg_RF, du_RF = dhidden_R2F.chunk(2, dim=1)
+    dg_RF, du_RF = (torch.empty_like(x, dtype=p_R.dtype) for x in (g_RF, u_RF))
     glu_backward(dy_RF * scale_R1, parts, activation, dg_RF, du_RF)
-    return dhidden_R2F.to(hidden_R2F.dtype), value_RF.mul_(scale_R1).to(hidden_R2F.dtype), dp_R
+    dtype = g_RF.dtype
+    return dg_RF.to(dtype), du_RF.to(dtype), value_RF.mul_(scale_R1).to(dtype), dp_R
 
 
 class SiTUGLU(torch.autograd.Function):

@@ -13,10 +13,10 @@ from torch import Tensor
 
 __all__ = ["route_rows"]
 
-TILE = 4096  # elements: 32 a thread
+TILE = 1024  # elements: a warp has whole rows, so that no maximum passes through shared memory
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T"])
 def _route(
     logits, bias, bounds, real, indices, probs, chosen, cutoff, counts, T, E: tl.constexpr, K: tl.constexpr,
     B: tl.constexpr, COUNT: tl.constexpr, MASKED: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
@@ -78,6 +78,6 @@ def route_rows(
         operands = logits_TE.contiguous(), bias_E, bounds_2, real, indices_TK, probs_TK, chosen_TK, cutoff_T, counts_EX
         _route[(triton.cdiv(T, rows),)](
             *operands, T, E, k, bins, counts_EX is not None, real is not None, rows, columns,
-            triton.next_power_of_2(k),
+            triton.next_power_of_2(k), num_warps=max(1, columns // TILE),
         )  # fmt: skip
     return indices_TK, probs_TK, chosen_TK, cutoff_T, counts_EX

@@ -13,7 +13,7 @@ __all__ = ["spread"]
 TILE = 4096  # elements: 32 a thread
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T"])
 def _spread(indices, values, out, T, E: tl.constexpr, K: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr):
     r_R, c_E = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS), tl.arange(0, COLS)
     row_RE = tl.zeros([ROWS, COLS], tl.float32)

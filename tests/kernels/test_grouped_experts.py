@@ -1,4 +1,4 @@
-"""The experts by grouped products and the gated units in Triton: bf16 on a GPU, fp32 with the interpreter elsewhere."""
+"""The experts by grouped products, gated units and moves of rows in Triton: bf16 on a GPU, else fp32, interpreted."""
 
 import os
 
@@ -7,7 +7,7 @@ import torch
 
 pytest.importorskip("triton", reason="the activation's kernels need triton (constraints.txt)")
 
-from trivium.kernels.moe import experts, experts_reference, route, situ_glu, situ_glu_reference
+from trivium.kernels.moe import experts, experts_reference, route, situ_glu, situ_glu_reference, torch_rows, triton_rows
 from trivium.kernels.moe.torch_grouped import GroupedExperts, sort_pairs
 from trivium.kernels.moe.triton_glu import TritonSiTUGLU
 from trivium.kernels.moe.triton_spread import spread
@@ -81,6 +81,30 @@ def test_pairs_are_sorted_by_expert_and_by_token(make):
     assert torch.equal(pair_P[place_P], torch.arange(len(flat)))
     assert torch.equal(ends_E.long(), torch.bincount(flat, minlength=E).cumsum(0))
     assert ends_E.dtype == torch.int32
+
+
+@pytest.mark.parametrize("path", [torch_rows, triton_rows])
+@pytest.mark.parametrize(("T", "K", "width"), [(0, 2, 8), (1, 1, 24), (37, 5, 136), (9, 16, 1100)])
+def test_rows_are_taken_and_mixed_as_by_index(make, path, T, K, width):
+    pairs = torch.randperm(T * K, generator=torch.Generator().manual_seed(T))
+    x, y, z = (make(n, width, dtype=DTYPE).detach() for n in (T, T * K, T * K))
+    taken = path.take_rows(x.to(DEVICE), pairs.to(DEVICE), K).cpu()
+    assert torch.equal(taken, x.repeat_interleave(K, 0)[pairs])
+    for parts in ([y], [y, z]):
+        mixed = path.mix_rows([part.to(DEVICE) for part in parts], pairs.to(DEVICE), K).cpu()
+        wanted = sum(part.double() for part in parts)[pairs].view(T, K, width).sum(1)
+        assert mixed.dtype == DTYPE
+        torch.testing.assert_close(mixed.double(), wanted, rtol=TOLERANCES[0], atol=TOLERANCES[0])
+
+
+@pytest.mark.parametrize("path", [torch_rows, triton_rows])
+def test_gradients_of_idle_experts_alone_are_cleared(path):
+    dw = torch.full((5, 96, 70), float("nan"))
+    dw[[1, 3]] = torch.rand(2, 96, 70)
+    wanted = dw.nan_to_num(0.0)
+    found = dw.to(DEVICE)
+    path.clear_idle(found, torch.tensor([0, 2, 2, 7, 7], dtype=torch.int32, device=DEVICE))
+    assert torch.equal(found.cpu(), wanted)
 
 
 @pytest.mark.parametrize(("T", "K", "experts"), [(0, 2, 7), (5, 3, 24), (200, 1, 40)])

@@ -1,4 +1,4 @@
-"""Nothing is compiled anew on Hopper when T changes: Triton's own keys of KDA's, norms' and convolutions' kernels.
+"""Nothing is compiled anew on Hopper when T changes: Triton's own keys of KDA's, norms', convolutions' and experts'.
 
 The launches run on CPU tensors up to the point where a kernel is looked up, in a process without the interpreter.
 """
@@ -15,6 +15,7 @@ pytest.importorskip("triton.experimental.gluon", reason="the kernels for Hopper 
 KERNELS = {
     "hopper": {"prepare", "invert", "scan_forward", "scan_backward", "gradients"},
     "rest": {"_forward", "_backward"},
+    "moe": {"_route", "_spread", "_take", "_mix", "_forward", "_backward"},
 }
 SCRIPT = """
 import json
@@ -24,6 +25,9 @@ from triton.compiler import make_backend
 from triton.runtime.jit import JITFunction, create_function_from_signature
 from trivium.kernels.gated_norm.triton_norm import TritonNorm
 from trivium.kernels.kda import ChunkPlan, gluon_launch, triton_chunk
+from trivium.kernels.moe import triton_glu, triton_rows
+from trivium.kernels.moe.triton_route import route_rows
+from trivium.kernels.moe.triton_spread import spread
 from trivium.kernels.short_conv.plan import TapPlan
 from trivium.kernels.short_conv.triton_conv import TritonShortConv
 
@@ -53,6 +57,14 @@ for T in (3072, 777, 1, 5003):
     wide = torch.empty(T, 4096, dtype=torch.bfloat16, requires_grad=True)  # one row a tile
     TritonNorm.apply(wide, None, torch.ones(4096), 1e-5).backward(wide.detach())
     TritonShortConv.apply(x[0].flatten(1), torch.zeros(H * K, 4), None, TapPlan.build(cu, T)).sum().backward()
+    way = "moe"
+    indices, shares, *_ = route_rows(torch.zeros(T, 24), torch.zeros(24), 3, torch.zeros(2).double(), 10, None)
+    spread(indices, shares, 24)
+    pairs = torch.zeros(3 * T, dtype=torch.int64)
+    rows = triton_rows.take_rows(x[0].flatten(1), pairs, 3)
+    triton_rows.mix_rows([rows, rows], pairs, 3)
+    triton_glu.weighted_glu_backward(rows, rows, shares.flatten(), rows, "situ")
+    triton_glu.weighted_glu(rows, rows, shares.flatten(), "situ")
 print(json.dumps({name: len(found) for name, found in keys.items()}))
 """
 
@@ -68,5 +80,5 @@ def test_no_kernel_has_a_second_key_for_another_length(tmp_path):
     for way, names in KERNELS.items():
         assert {name.split()[0] for name in keys if name.startswith(way)} == {f"{way}.{name}" for name in names}
     assert {name for name, count in keys.items() if count > 1} == set()
-    # Two passes of the scan; two norms and the convolution, both ways: no constant is made of T either.
-    assert len(keys) == 6 + 6
+    # Two passes of the scan; two norms and the convolution, both ways; no constant is made of T either.
+    assert len(keys) == 6 + 6 + 6

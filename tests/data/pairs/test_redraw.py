@@ -96,6 +96,28 @@ def test_what_differs_or_can_not_be_drawn_is_named_with_its_reason_and_fails(tmp
     assert "incomplete 2, refused 2" in " ".join(told.stdout.split())
 
 
+@pytest.mark.parametrize("jobs", ["1", "3"])
+def test_what_records_share_is_drawn_once_and_compared_with_each(tmp_path, item, monkeypatch, jobs):
+    drawn = []
+    draw = BlocksEngine.draw
+
+    def counted(self, code, files, settings):
+        drawn.append((code, settings))
+        return draw(self, code, files, settings)
+
+    monkeypatch.setattr(BlocksEngine, "draw", counted)
+    other = CODE.replace("40", "41")
+    document, media = record(item, "e")
+    media = media | {document.meta.drawn[0].files["paper.bin"]: b"\xff"}
+    lighter = finish(document, media), media
+    records = [*(record(item, letter) for letter in "abc"), record(item, "d", other), lighter]
+    records += [record(item, letter) for letter in "fgh"]
+    facts = json.loads(redraw(tmp_path, records, "--jobs", jobs, "--json").stdout)
+    assert (facts["pictures"], facts["same"], facts["different"]) == (16, 12, 4)
+    if jobs == "1":  # two sizes of the code, of the other code, and on another paper
+        assert len(drawn) == 6
+
+
 def test_ctrl_c_tells_what_was_compared_until_then(tmp_path, item, monkeypatch):
     draw = BlocksEngine.draw
 
@@ -106,7 +128,9 @@ def test_ctrl_c_tells_what_was_compared_until_then(tmp_path, item, monkeypatch):
         return draw(self, code, files, settings)
 
     monkeypatch.setattr(BlocksEngine, "draw", interrupted)
-    done = redraw(tmp_path, [record(item, letter) for letter in "abcdefghijkl"], "--json")
+    again = "\nblue 60 10 20 20"  # another code of the same picture
+    records = [record(item, letter, CODE + number * again) for number, letter in enumerate("abcdefghijkl")]
+    done = redraw(tmp_path, records, "--json")
     facts = json.loads(done.stdout)
     assert facts["stopped"] is True
     assert 2 <= facts["pictures"] == facts["same"] <= 12, facts
