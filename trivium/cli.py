@@ -25,7 +25,7 @@ from trivium.commands import (
     tokenizer,
     train,
 )
-from trivium.console import emit_failure, err
+from trivium.console import emit_failure, err, printable
 from trivium.errors import TriviumError
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
@@ -151,7 +151,8 @@ def _silence_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(message: str, code: int) -> None:
+def _fail(said: str, code: int) -> None:
+    message = printable(said)
     err.print("[bold red]error:[/] ", end="")
     err.print(message, markup=False, highlight=False, soft_wrap=True)
     typed = sys.argv[1:]

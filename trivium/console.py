@@ -17,10 +17,17 @@ _emitted = False  # whether JSON was written: one value a process
 # All control characters but tab and newline, and the marks that turn the direction of writing: a terminal obeys them.
 _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
+_BREAKS = re.compile("[\t\n\x0b\x0c\r\x1c-\x1e\x85\u2028\u2029]")  # what begins another line or column
+
 
 def printable(text: str) -> str:
     """Text of strangers (or of a model) with everything that a terminal would obey written out, as `\\x1b`."""
     return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def inline(name: str) -> str:
+    """An address, id or path of strangers as one line of one thing: `printable`, ends of lines and tabs written out."""
+    return printable(_BREAKS.sub(lambda found: found[0].encode("unicode_escape").decode(), name))
 
 
 def say(text: str, *, raw: bool = False, end: str = "\n") -> None:
@@ -60,7 +67,7 @@ def emit_failure(message: str, exit_code: int) -> None:
 
 def note(message: str) -> None:
     """One line for people, on standard error, so that standard output stays clean for facts."""
-    err.print(message, highlight=False, soft_wrap=True)
+    err.print(printable(message), highlight=False, soft_wrap=True)
 
 
 def progress(*columns: "ProgressColumn") -> "Progress":

@@ -7,6 +7,7 @@ from trivium.data.pairs.questions import Question
 from trivium.data.pairs.wording import Wording, say
 
 MOST_OF_A_KIND = 16  # parts whose boxes one answer lists
+EVERYWHERE = 0.9  # of the picture
 GRID = 1000
 
 
@@ -30,7 +31,7 @@ class Scale:
 
 
 def located(facts: Facts, scale: Scale, wording: Wording, dice: Dice, most: int) -> list[Question]:
-    """At most `most` questions about places; parts that nothing tells apart, or that leave the picture, have none."""
+    """At most `most` questions about places; parts that nothing tells apart, leave or fill the picture, have none."""
     words, names = wording.coordinates, Names(facts, wording)
     found = []
     boxes: dict[str, int] = {}
@@ -38,7 +39,7 @@ def located(facts: Facts, scale: Scale, wording: Wording, dice: Dice, most: int)
         if part.box is not None:
             boxes[scale.box(part.box)] = boxes.get(scale.box(part.box), 0) + 1
     for part, phrase in names.named():
-        if part.box is None or not inside(part.box, scale.width, scale.height):
+        if part.box is None or not inside(part.box, scale.width, scale.height) or _everywhere(part.box, scale):
             continue
         box = scale.box(part.box)
         kinds = ["box", "box", "center"] + (["named"] if boxes[box] == 1 else [])
@@ -54,6 +55,11 @@ def located(facts: Facts, scale: Scale, wording: Wording, dice: Dice, most: int)
     if together and most > 1:
         chosen = [dice.pick(together), *chosen[: most - 1]]
     return dice.shuffled(chosen)
+
+
+def _everywhere(box: Box, scale: Scale) -> bool:
+    """A floor or a page's body: as large as the picture, so no place in it."""
+    return (box[2] - box[0]) * (box[3] - box[1]) >= EVERYWHERE * scale.width * scale.height
 
 
 def _together(facts: Facts, scale: Scale, wording: Wording, dice: Dice) -> list[Question]:

@@ -29,6 +29,7 @@ class LookRules(Strict, kw_only=True):
     min_ink: Share = 0.002  # less is `blank`
     min_spread: Annotated[int, Meta(ge=1, le=255)] = 8  # levels between all pixels of a channel; less: `one_colour`
     max_flat: Share = 0.998  # share of the commonest colour; more is `one_colour`
+    min_detail: Share = 0.0  # pixels unlike the one before or above; less is `plain`: large areas, little on them
     max_edge_ink: Share = 1.0  # ink on the outermost ring; more is `clipped`. Where a margin is drawn: 0
     min_motion: Share = 0.0005  # clips: share of pixels that change from one sampled frame to another; less is `still`
     min_side: Annotated[int, Meta(ge=1)] = 8  # pixels; a picture with a shorter side is `too_small`
@@ -46,8 +47,9 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """`png`: opaque RGB; of a clip its first frame, and what is measured is measured on eight frames (most ink, least
-    of the commonest colour, least ink on the ring). Equal `pixels` (sha256, all frames of a clip) is the same picture.
+    """`png`: opaque RGB; of a clip its first frame, and what is measured is measured on eight frames (most ink and
+    detail, least of the commonest colour, least ink on the ring). Equal `pixels` (sha256, all frames of a clip) is the
+    same picture.
     """
 
     png: bytes
@@ -56,6 +58,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     ink: float
     spread: int
     flat: float
+    detail: float  # share of pixels that are visibly unlike the one before or above
     edge_ink: float
     background: str  # #rrggbb
     colors: dict[str, float]  # share by #rrggbb, largest first, at most 16 of at least 0.001; of a clip's first frame
@@ -99,6 +102,9 @@ def judge(look: Look, rules: LookRules) -> tuple[str, str] | None:
         return "blank", f"{look.ink:.3%} of the picture is drawn on, {rules.min_ink:.3%} is needed"
     if look.flat > rules.max_flat:
         return "one_colour", f"{look.flat:.3%} of the pixels have one colour, at most {rules.max_flat:.3%} may"
+    if look.detail < rules.min_detail:
+        what = f"{look.detail:.3%} of the pixels differ from the one before or above, {rules.min_detail:.3%} must"
+        return "plain", f"{what}: areas of one colour, with hardly anything on them"
     if look.edge_ink > rules.max_edge_ink:
         return "clipped", f"{look.edge_ink:.1%} of the outermost ring is drawn on, at most {rules.max_edge_ink:.1%} may"
     if look.motion < rules.min_motion:

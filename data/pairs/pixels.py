@@ -111,6 +111,7 @@ def _measured(frames: list[Pixels], background: Color | None, pixels: str) -> Lo
         ink=round(max(_ink(tally, paper) for tally in tallies), 6),
         spread=max(_spread(values) for values, _ in tallies),
         flat=round(min(float(counts[0] / counts.sum()) for _, counts in tallies), 6),
+        detail=round(max(_detail(frame) for frame in frames), 6),
         edge_ink=round(min(_ink(_tally(_ring(frame)), paper) for frame in frames), 6),
         background=_hex(paper[0] << 16 | paper[1] << 8 | paper[2]),
         colors=_colors(*tallies[0]),
@@ -135,6 +136,14 @@ def _unlike(one: Pixels, other: Pixels) -> NDArray[np.bool_]:
     """Where two pictures, or colours and a colour, differ visibly; no copy is wider than a byte a channel."""
     far = np.maximum(one, other) - np.minimum(one, other) >= VISIBLE
     return np.asarray(far[..., 0] | far[..., 1] | far[..., 2])
+
+
+def _detail(pixels: Pixels) -> float:
+    """Share of pixels that are visibly unlike the one before or the one above."""
+    if min(pixels.shape[:2]) < 2:
+        return 0.0
+    before, above = _unlike(pixels[1:, 1:], pixels[1:, :-1]), _unlike(pixels[1:, 1:], pixels[:-1, 1:])
+    return float((before | above).mean())
 
 
 def _ring(pixels: Pixels) -> Pixels:

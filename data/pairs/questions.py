@@ -1,4 +1,8 @@
-"""Questions with one exact answer, from the facts of an item; what is not unique or not to be seen is not asked."""
+"""Questions with one exact answer, from the facts of an item; what is not unique or not to be seen is not asked.
+
+Nor is what says nothing: how many there are of the only part, how many have the only colour. Of an item about which
+there is nothing to ask but its picture's size and commonest colour (an icon of paths) nothing is asked at all.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +19,7 @@ LARGER = 1.5  # how many times as large a box must be to be called larger
 CLEAR = 0.05  # share of the picture by which the commonest colour must lead
 PAIRED = 12  # parts that are compared with each other
 LONGEST = 300  # characters of an answer
+OF_ANY = frozenset(("pixels", "most_color"))  # asked of any picture, whatever it shows
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +50,8 @@ class Asker:
             made = list(ask())
             if made:
                 found.append(self.dice.shuffled(made))
+        if all(kind[0].about in OF_ANY for kind in found):
+            return []
         chosen: list[Question] = []
         asked: set[str] = set()
         while found and len(chosen) < most:
@@ -73,12 +80,13 @@ class Asker:
 
     def _counts(self) -> Iterator[Question]:
         if not self.facts.cut:
-            for kind, count in self.names.kinds.items():
+            for kind, count in self.names.kinds.items() if len(self.facts.parts) > 1 else ():
                 yield self._say("count", str(count), things=plural(kind, self.wording))
 
     def _colored(self) -> Iterator[Question]:
         for kind, parts in self._colored_kinds():
-            for color, count in self._by_color(parts).items():
+            colors = self._by_color(parts)
+            for color, count in colors.items() if len(colors) > 1 else ():
                 yield self._say("count_color", str(count), color=color, things=plural(kind, self.wording))
 
     def _by_color(self, parts: Sequence[Part]) -> Counter[str]:

@@ -39,7 +39,9 @@ class SessionRules(Strict, kw_only=True):
     share: Annotated[float, Bound(ge=0, le=1)] = 0.0  # of the items
     addresses: tuple[str, ...] = ()  # items that give one in any case
     tokens: Annotated[int, Bound(ge=1000)] = 262_144  # the longest; a session ends with the last step that fits
-    least: Annotated[int, Bound(ge=0)] = 131_072  # a shorter one is left out: its editor had no more edits
+    least: Annotated[int, Bound(ge=0)] = (
+        131_072  # a shorter one is refused (`no_session`): its editor had no more edits
+    )
     every: Annotated[int, Bound(ge=1)] = 8  # steps from one picture to the next
     steps: Annotated[int, Bound(ge=1, le=100_000)] = 4000  # the most
     tries: Annotated[int, Bound(ge=1, le=64)] = 8  # edits that are drawn for a step
@@ -55,6 +57,12 @@ class State(msgspec.Struct):
     view: View
     facts: Facts
     tokens: int
+
+
+class NoSession(msgspec.Struct, frozen=True):
+    """Why an item that was to give a session gives none."""
+
+    why: str
 
 
 class Sessions:
@@ -75,12 +83,14 @@ class Sessions:
         lucky = Dice(self.seed, "session", meta.source_id).share() < self.rules.share
         return lucky or meta.address in self.rules.addresses
 
-    def page(self, draft: Draft, sheet: Sheet, words: Wording, code: str) -> Page | None:
-        """The session of a drawn item; None when it gives none."""
+    def page(self, draft: Draft, sheet: Sheet, words: Wording, code: str) -> "Page | NoSession | None":
+        """The session of a drawn item; None when it was not to give one."""
         meta = draft.document.meta
-        changes = editor(meta.drawn[0].engine) if code and meta.drawn and self.chosen(draft) else None
-        if changes is None:
+        if not self.chosen(draft):
             return None
+        changes = editor(meta.drawn[0].engine) if code and meta.drawn else None
+        if changes is None:
+            return NoSession("it has no code that an editor changes")
         drawer = self._drawer(meta.drawn[0].engine)
         files = {path: draft.media[name] for path, name in sheet.files.items()}
         chain = _Chain(self, words.session, drawer, changes, files, meta.drawn[0].settings, meta.source_id)
@@ -114,16 +124,19 @@ class _Chain:
         self._frame = tuple(self._dice.pick(words) for words in (self._words.old, self._words.new, self._words.end))
         self._media: dict[str, bytes] = {}
 
-    def page(self, draft: Draft, sheet: Sheet, code: str) -> Page | None:
+    def page(self, draft: Draft, sheet: Sheet, code: str) -> "Page | NoSession":
         self._media = dict(draft.media)
         page = Page(self._media, sheet.files)
         try:
-            state = self._run(page, sheet, code)
-        except GuardError:  # the item itself does not draw here, or not the same twice
-            return None
-        return page if state.tokens >= self._rules.least else None
+            state, steps = self._run(page, sheet, code)
+        except GuardError as error:  # the item itself does not draw here, or not the same twice
+            return NoSession(f"{error.reason}: {error}")
+        if state.tokens >= self._rules.least:
+            return page
+        ended = "it may have no more" if steps >= self._rules.steps else "the editor found no other that draws well"
+        return NoSession(f"{state.tokens:,} of {self._rules.least:,} tokens after {steps:,} edits; {ended}")
 
-    def _run(self, page: Page, sheet: Sheet, code: str) -> State:
+    def _run(self, page: Page, sheet: Sheet, code: str) -> tuple[State, int]:
         rules, seen = self._rules, {code}
         view = self._draw(code, 0)
         state = State(code=code, view=view, facts=sheet.facts, tokens=2)
@@ -142,7 +155,7 @@ class _Chain:
                 shown = self._picture(page, state, step)
         if shown < step:
             self._picture(page, state, step)
-        return state
+        return state, step
 
     def _step(self, state: State, step: int, seen: set[str]) -> "_Taken | None":
         """The next edit that draws something else; its `tokens` are those of its words."""

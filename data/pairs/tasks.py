@@ -19,7 +19,7 @@ from trivium.data.pairs.drawing import BUG, EDIT
 from trivium.data.pairs.item import SHEET, Change, Sheet, sheet_of
 from trivium.data.pairs.page import Page
 from trivium.data.pairs.questions import Asker, Question
-from trivium.data.pairs.session import SessionRules, Sessions
+from trivium.data.pairs.session import NoSession, SessionRules, Sessions
 from trivium.data.pairs.wording import Wording, load_wording, of_clips, say
 from trivium.data.records import Image, Step, Text, Video
 from trivium.data.stage import Content, Draft, Item, Outcome, StageConfig, refuse, touched
@@ -53,7 +53,7 @@ class PairTasks:
     """Drawn items → documents of pictures and code."""
 
     name = "pair_tasks"
-    version = 1
+    version = 2
 
     class Config(StageConfig, kw_only=True, tag="pair_tasks"):
         """Which documents an item gives. `seed`: of all that is drawn by chance, shares and words."""
@@ -114,7 +114,9 @@ class PairTasks:
         kept = set(Dice(self.config.seed, "most", key).sample(sorted(pages), self.config.most))
         if self._sessions is not None:
             session = self._sessions.page(item, drawing.sheet, drawing.words, drawing.code)
-            if session is not None:
+            if isinstance(session, NoSession):
+                yield refuse(item, self.name, "no_session", f"the item's other documents are kept; {session.why}")
+            elif session is not None:
                 pages["session"] = session
                 kept.add("session")
         if not kept:

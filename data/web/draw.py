@@ -10,6 +10,7 @@ from trivium.data.config import digest
 from trivium.data.guard.limits import Limits
 from trivium.data.longcontext.dice import Dice
 from trivium.data.pairs.drawing import Drawer, DrawRules
+from trivium.data.pairs.look import LookRules, Share
 from trivium.data.records import Step
 from trivium.data.stage import Content, Draft, Drop, Item, Outcome, StageConfig, touched
 from trivium.data.web.editor import PageEditor
@@ -22,11 +23,25 @@ DESKTOP, PHONE = "desktop", "phone"
 PARTS = ("main", "header", "form", "table", "article", "nav", "footer", "figure", "section")
 
 
+class PageLookRules(LookRules, kw_only=True):
+    """Of 769 pictures of pages worth keeping the plainest has 0.005 of `min_detail`; a heading over one red panel that
+    fills the picture has half of that, though a tenth of it is not red.
+    """
+
+    min_detail: Share = 0.004  # pixels unlike the one before or above; less is `plain`
+
+
+class PageDrawRules(DrawRules, kw_only=True):
+    """As DrawRules, with pages' own measure of what is plain."""
+
+    look: PageLookRules = PageLookRules()  # which pictures are refused
+
+
 class PageDraw:
     """Documents of page code → drawn items."""
 
     name = "page_draw"
-    version = 1
+    version = 2
 
     class Config(StageConfig, kw_only=True, tag="page_draw"):
         """`desktop`, `phone`, `part`: of all pages, the share that is drawn so; a page that none falls on is drawn on a
@@ -44,7 +59,7 @@ class PageDraw:
         max_height: Annotated[int, Meta(ge=16, le=32_000)] = 1600  # pixels of a page that are drawn
         parts: tuple[str, ...] = PARTS  # names of elements
         changed: Annotated[float, Meta(ge=0, le=1)] = 0.25  # of real pages that get changed versions; all composed do
-        draw: DrawRules = DrawRules()  # which pictures are refused, how many changed versions
+        draw: PageDrawRules = PageDrawRules()  # which pictures are refused, how many changed versions
         limits: Limits = BROWSER_LIMITS  # of the browser
 
         def build(self) -> "PageDraw":

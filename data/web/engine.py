@@ -71,7 +71,7 @@ class PageEngine:
 def _drawn(visit: Visit, view: PageView) -> Drawing:
     serving = visit.serving
     if serving.count_refused:
-        raise GuardError("external_reference", f"asks for {serving.refused[0]} and {serving.count_refused} in all")
+        raise GuardError("external_reference", serving.asked())
     if serving.count_missing:
         raise GuardError("missing_file", f"asks for {serving.missing[0]!r}, which it does not have")
     visit.still()

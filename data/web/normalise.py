@@ -1,7 +1,8 @@
 """`page_clean`: a page with its files as a stranger wrote it → a document of clean HTML that stands alone.
 
 The browser itself says what is drawn and which rules match, in a wide and a narrow window; scripts never run. What it
-gives is cleaned by a guarded child. The draft carries the page's files as one bundle beside the code.
+gives is cleaned by a guarded child. The draft carries the page's files as one bundle beside the code. What no browser
+should see is refused before (`clean.depth`).
 """
 
 import hashlib
@@ -20,6 +21,7 @@ from trivium.data.records import Meta as RecordMeta
 from trivium.data.stage import EXCERPT, Content, Draft, Drop, Item, Outcome, Raw, StageConfig, refuse
 from trivium.data.web.browser import Browser
 from trivium.data.web.clean.collected import TASK, Clean, CleanRules, Collected, Request
+from trivium.data.web.clean.depth import beyond
 from trivium.data.web.engine import MAIN
 from trivium.data.web.screen import BROWSER_LIMITS, Screen
 from trivium.data.web.scripts import script
@@ -30,6 +32,7 @@ from trivium.errors import GuardError
 FILES = "page.bin"  # a draft's bundle of the code's files, its main file an empty stand-in for the code
 _WIDE, _NARROW = Screen(), Screen(width=390, height=844)
 _MARK, _COLLECT = script("mark.js"), script("collect.js")
+_TAGS = 200_000  # of a page; the browser would need longer than it is given
 _CHILD = Limits(wall_seconds=60, cpu_seconds=60, memory_bytes=1536 * MIB, output_bytes=64 * MIB)
 
 
@@ -37,7 +40,7 @@ class PageClean:
     """Pages with their files → documents of one code segment."""
 
     name = "page_clean"
-    version = 2
+    version = 3
 
     class Config(StageConfig, kw_only=True, tag="page_clean"):
         """`cut`: what begins further down a wide page than so many pixels is taken out (0: nothing is)."""
@@ -75,6 +78,10 @@ class PageClean:
 
     def _clean(self, raw: Raw) -> Draft | Drop:
         page = bundle.unpack(raw.body)
+        reason = beyond(page.files[page.main], self.config.rules.max_depth, _TAGS)
+        if reason:
+            what = f"more than {_TAGS:,} tags" if reason == "too_many_elements" else self._depth()
+            return refuse(raw, self.name, reason, what, excerpt=_seen(page))
         try:
             found = self._browser.visit(page.main, page.files, _WIDE, lambda visit: self._collect(visit, page))
             clean = self._guard.call(Request(page=found, files=page.files, rules=self.config.rules), Clean)
@@ -87,6 +94,9 @@ class PageClean:
         scores = {"elements": float(found.elements), "words": float(len(found.text.split()))}
         meta = msgspec.structs.replace(meta, title=found.title or raw.title, scores=scores)
         return clean_page(meta, clean.code, clean.files)
+
+    def _depth(self) -> str:
+        return f"elements lie in more than {self.config.rules.max_depth:,} others, which is the limit"
 
     def _collect(self, visit: Visit, page: bundle.Bundle) -> Collected:
         """In the browser's thread. Raises GuardError: external_reference, missing_style, error_page."""
@@ -103,14 +113,14 @@ class PageClean:
     def _check(self, visit: Visit) -> None:
         serving = visit.serving
         if serving.count_refused and not self.config.external:
-            raise GuardError("external_reference", f"asks for {serving.refused[0]} and {serving.count_refused} in all")
+            raise GuardError("external_reference", serving.asked())
         # Fonts may come from elsewhere, other styles may not: the page would not look like itself.
         wanting = [sheet for sheet in serving.unstyled if "font" not in sheet]
         if wanting:
             reason = "missing_style" if path_of(wanting[0]) is not None else "external_reference"
-            raise GuardError(reason, f"its style sheet {wanting[0]} is not in its folder")
+            raise GuardError(reason, f"its style sheet {serving.written(wanting[0])} is not in its folder")
         if serving.leads:
-            raise GuardError("error_page", f"leads on to {serving.leads[0]}")
+            raise GuardError("error_page", f"leads on to {serving.written(serving.leads[0])}")
 
 
 def _seen(page: bundle.Bundle) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
+from trivium.data.web.written import written
 from trivium.errors import GuardError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ _TYPES = mimetypes.MimeTypes()  # the library's own table, never the machine's
 for _type, _end in (("font/woff2", ".woff2"), ("font/woff", ".woff"), ("image/webp", ".webp"), ("image/avif", ".avif")):
     _TYPES.add_type(_type, _end)
 _KEPT = 20  # addresses of each kind that are written down; all are counted
+_LONGEST = 2000  # characters of one
 
 
 class Serving:
@@ -53,7 +55,7 @@ class Serving:
             self.count_missing += 1
             self.missing += [path] if len(self.missing) < _KEPT else []
         if request.resource_type == "stylesheet":
-            self.unstyled.append(request.url[:200])
+            self.unstyled.append(request.url[:_LONGEST])
         route.abort("blockedbyclient")
 
     def refuse_socket(self, socket: "WebSocketRoute") -> None:
@@ -62,16 +64,25 @@ class Serving:
         socket.close()
 
     def note_lead(self, address: str) -> None:
-        self.leads += [address[:200]] if len(self.leads) < _KEPT else []
+        self.leads += [address[:_LONGEST]] if len(self.leads) < _KEPT else []
 
     def led(self) -> GuardError:
         """Why a page that wanted to go elsewhere is refused; `leads` must not be empty."""
         reason = "external_reference" if path_of(self.leads[0]) is None else "error_page"
-        return GuardError(reason, f"leads on to {self.leads[0]}")
+        return GuardError(reason, f"leads on to {self.written(self.leads[0])}")
+
+    def asked(self) -> str:
+        """What is said of `refused`, which must not be empty."""
+        more = f" and {self.count_refused} in all" if self.count_refused > 1 else ""
+        return f"asks for {self.written(self.refused[0])}{more}"
+
+    def written(self, address: str) -> str:
+        """An address as the page's author wrote it, for people: the host that pages have here is nobody's."""
+        return written(address, ORIGIN, self._main, self._files)[:200]
 
     def note_refused(self, address: str) -> None:
         self.count_refused += 1
-        self.refused += [address[:200]] if len(self.refused) < _KEPT else []
+        self.refused += [address[:_LONGEST]] if len(self.refused) < _KEPT else []
 
 
 def _of_a_window(request: "Request") -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from trivium.data.pairs.facts import Box
 from trivium.data.web.screen import Screen
 from trivium.data.web.scripts import script
-from trivium.data.web.serving import HOST, ORIGIN, Serving, address_of
+from trivium.data.web.serving import ORIGIN, Serving, address_of
 from trivium.errors import GuardError
 
 if TYPE_CHECKING:
@@ -169,9 +169,9 @@ class Tab:
                 raise GuardError("crashed", "the page's process died") from None
             if self._page.is_closed() and serving.leads:
                 raise serving.led() from None
-            line = error.message.splitlines()[0]
+            line = error.message.splitlines()[0].replace(ORIGIN, "")
             if "net::ERR_" in line or "Download is starting" in line:
-                raise GuardError("error_page", line[:200].replace(f"https://{HOST}/", "")) from None
+                raise GuardError("error_page", line[:200]) from None
             browser = self._context.browser
             if browser is not None and browser.is_connected():  # the page's doing; else the browser is gone
                 raise GuardError("timeout" if "Timeout" in line else "refused", line[:200]) from None

@@ -1,16 +1,20 @@
 """Pass or fail for every target, from the JSON alone: on any machine, as often as one likes."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from trivium.kernels.bench import targets
-from trivium.kernels.bench.report import Accuracy, Report, Row
+from trivium.kernels.bench.report import Accuracy, Limits, Report, Row
 
 __all__ = ["State", "Verdict", "best", "failed", "incomplete", "value", "verdicts"]
 
 State = Literal["pass", "FAIL", "missing"]
 Level = Literal["must", "goal"]
+Judged = tuple[str, State]
+UNMEASURED: Judged = "not measured", "missing"
+UNTOLD: Judged = "the device does not tell", "missing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +39,7 @@ def incomplete(found: Sequence[Verdict]) -> bool:
 
 def verdicts(report: Report) -> list[Verdict]:
     """Every must and goal, in the order of the targets."""
-    return [*_ratios(report), *_cold(report), *_accuracy(report)]
+    return [*_ratios(report), *_latent_experts(report), *_router(report), *_cold(report), *_accuracy(report)]
 
 
 def value(row: Row, quantity: targets.Quantity) -> float | None:
@@ -54,30 +58,33 @@ def best(rows: Sequence[Row], quantity: targets.Quantity) -> tuple[float, str] |
 
 def _ratios(report: Report) -> Iterator[Verdict]:
     for target in targets.RATIOS:
-        rows = _same_run(report, target.op, target.layout.name)
+        rows, _ = _same_run(report, target.op, target.layout.name)
         what = f"{target.op} {target.quantity}, {target.layout.name}"
-        levels: tuple[tuple[Level, float], ...] = (("must", target.must), ("goal", target.goal))
-        for level, needed in levels:
-            text = f"≥ {needed:g}×" + (f" ({target.absolute})" if level == "goal" and target.absolute else "")
+        levels: tuple[tuple[Level, float | None, str], ...] = (
+            ("must", target.must, target.known and f"peer known: {target.known}"),
+            ("goal", target.goal, target.absolute),
+        )
+        for level, needed, beside in levels:
+            if needed is None:
+                continue
+            text = f"≥ {needed:g}×" + (f" ({beside})" if beside else "")
             found, state = _ratio(rows, target.quantity, needed)
             yield Verdict(target=target.target, what=what, level=level, needed=text, found=found, state=state)
 
 
-def _same_run(report: Report, op: str, layout: str) -> list[Row]:
-    """All contestants' rows of one process; a report holds a layout in one run only."""
+def _same_run(report: Report, op: str, layout: str) -> tuple[list[Row], Limits]:
+    """All contestants' rows of one process and its machine's limits; a report holds a layout in one run only."""
     for run in report.runs:
         rows = [row for row in run.rows if row.op == op and row.layout == layout]
         if rows:
-            return rows
-    return []
+            return rows, run.limits
+    return [], Limits(copy_bytes_s=math.inf, matmul_flop_s=math.inf)
 
 
 def _ratio(rows: Sequence[Row], quantity: targets.Quantity, needed: float) -> tuple[str, State]:
-    ours = next((row for row in rows if not row.peer), None)
+    ours, judged = _ours(rows)
     if ours is None:
-        return "not measured", "missing"
-    if ours.red:
-        return f"no figure: {ours.red}", "FAIL"
+        return judged
     mine, peer = value(ours, quantity), best(rows, quantity)
     if mine is None:
         return "the device does not tell", "missing"
@@ -88,6 +95,94 @@ def _ratio(rows: Sequence[Row], quantity: targets.Quantity, needed: float) -> tu
     unit, scale = ("MiB", 2.0**-20) if quantity == "peak" else ("ms", 1.0)
     text = f"{ratio:.2f}× ({mine * scale:.4g} beside {peer[0] * scale:.4g} {unit}, {peer[1]})"
     return text, "pass" if ratio >= needed else "FAIL"
+
+
+def _ours(rows: Sequence[Row]) -> tuple[Row | None, Judged]:
+    """Our row, and what stands where it does not: it is wrong, or there is none."""
+    ours = next((row for row in rows if not row.peer), None)
+    if ours is not None and ours.red:
+        return None, (f"no figure: {ours.red}", "FAIL")
+    return ours, UNMEASURED
+
+
+def _latent_experts(report: Report) -> Iterator[Verdict]:
+    target = targets.LATENT_EXPERTS
+    for shape in target.shapes:
+        rows, limits = _same_run(report, target.op, shape.name)
+        ours, absent = _ours(rows)
+        parts: tuple[tuple[str, Level, str, Callable[[Row, Limits], Judged]], ...] = (
+            ("host", "must", "never waits", _waits),
+            ("buffer", "must", f"≤ {target.padded:.0%} of its rows padded", _padded),
+            ("tiles", "must", f"≤ {target.wasted:.0%} of their rows wasted", _wasted),
+            ("both", "goal", f"≥ {target.rate:.0%} of the product rate", _rate),
+        )
+        for word, level, needed, judge in parts:
+            found, state = absent if ours is None else judge(ours, limits)
+            what = f"{target.op} {word}, {shape.name}"
+            yield Verdict(target=target.target, what=what, level=level, needed=needed, found=found, state=state)
+
+
+def _waits(row: Row, _: Limits) -> Judged:
+    if row.waits is None:
+        return UNTOLD
+    return ("it waits", "FAIL") if row.waits else ("never waits", "pass")
+
+
+def _padded(row: Row, _: Limits) -> Judged:
+    if row.waste is None or row.waste.buffer is None:
+        return "no rows of pairs are kept", "missing"
+    return f"{row.waste.buffer:.1%}", "pass" if row.waste.buffer <= targets.LATENT_EXPERTS.padded else "FAIL"
+
+
+def _wasted(row: Row, _: Limits) -> Judged:
+    if row.waste is None:
+        return UNMEASURED
+    found = f"{row.waste.tiles:.1%} of tiles of {row.waste.rows_a_tile} rows; fullest expert {row.waste.fullest:.2f}×"
+    return found, "pass" if row.waste.tiles <= targets.LATENT_EXPERTS.wasted else "FAIL"
+
+
+def _rate(row: Row, limits: Limits) -> Judged:
+    if row.both is None:
+        return UNMEASURED
+    rate = row.both.flops / row.both.ms * 1e3
+    found = f"{rate / limits.matmul_flop_s:.0%} ({rate / 1e12:.0f} of {limits.matmul_flop_s / 1e12:.0f} TFLOP/s)"
+    return found, "pass" if rate >= targets.LATENT_EXPERTS.rate * limits.matmul_flop_s else "FAIL"
+
+
+def _router(report: Report) -> Iterator[Verdict]:
+    """One kernel: of ours a single one, and all others together (bounds of the bins, zeros) too short to have gone
+    over the logits.
+    """
+    target = targets.ROUTER
+    rows, limits = _same_run(report, target.op, target.shape.name)
+    ours, absent = _ours(rows)
+    parts: tuple[tuple[str, Level, str, Callable[[Row, Limits], Judged]], ...] = (
+        ("launches", "must", "one kernel", _one_kernel),
+        ("forward", "goal", f"≤ {target.goal:g} × reading the logits", _times_reading),
+    )
+    for word, level, needed, judge in parts:
+        found, state = absent if ours is None else judge(ours, limits)
+        what = f"{target.op} {word}, {target.shape.name}"
+        yield Verdict(target=target.target, what=what, level=level, needed=needed, found=found, state=state)
+
+
+def _times_reading(row: Row, limits: Limits) -> Judged:
+    if row.forward is None:
+        return UNMEASURED
+    reading = row.forward.bytes / limits.copy_bytes_s * 1e3
+    found = f"{row.forward.ms / reading:.2f}× ({row.forward.ms:.4g} beside {reading:.4g} ms)"
+    return found, "pass" if row.forward.ms <= targets.ROUTER.goal * reading else "FAIL"
+
+
+def _one_kernel(row: Row, limits: Limits) -> Judged:
+    seen = row.launches.get("forward")
+    if seen is None or row.forward is None:
+        return UNTOLD
+    reading_us = row.forward.bytes / limits.copy_bytes_s * 1e6
+    own = sum(times for name, times in seen.kernels.items() if "::" not in name)  # PyTorch's stand in namespaces
+    others = sum(us for name, us in seen.us.items() if "::" in name)
+    found = f"{own} of ours; {seen.count - own} of PyTorch's, {others:.1f} µs (the logits: {reading_us:.1f})"
+    return found, "pass" if own == 1 and others < reading_us else "FAIL"
 
 
 def _cold(report: Report) -> Iterator[Verdict]:

@@ -13,14 +13,15 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import torch
 
-from trivium.kernels.bench.case import Layout, Operator
+from trivium.kernels.bench.case import Operator, Shape
 from trivium.kernels.bench.measure import SEED, dtype_of
 from trivium.kernels.bench.operators import chosen
-from trivium.kernels.bench.oracle import projections
+from trivium.kernels.bench.oracle import derive, leaves_of, projections
 from trivium.kernels.bench.report import Cold
 
 __all__ = ["first_calls"]
@@ -29,7 +30,7 @@ LIMIT = 600  # seconds for all operators
 BINARIES = ("*.cubin", "*.hsaco")
 
 
-def first_calls(operators: Sequence[Operator], device: torch.device) -> list[Cold]:
+def first_calls(operators: Sequence[Operator[Any]], device: torch.device) -> list[Cold]:
     """Starts the fresh process; what went wrong there stands in the `problem` of each operator it left out."""
     with tempfile.TemporaryDirectory(prefix="trivium-cold-") as cache:
         names = [operator.name for operator in operators]
@@ -45,7 +46,7 @@ def first_calls(operators: Sequence[Operator], device: torch.device) -> list[Col
     return [found.get(operator.name) or _failed(operator, problem) for operator in operators]
 
 
-def _failed(operator: Operator, problem: str) -> Cold:
+def _failed(operator: Operator[Any], problem: str) -> Cold:
     return Cold(op=operator.name, layout=operator.cold[0].name, seconds=0.0, compiled=0, again={}, problem=problem)
 
 
@@ -53,7 +54,7 @@ def _binaries(cache: Path) -> int:
     return sum(1 for pattern in BINARIES for _ in cache.rglob(pattern))
 
 
-def _measure(operators: Sequence[Operator], device: torch.device) -> Iterator[Cold]:
+def _measure(operators: Sequence[Operator[Any]], device: torch.device) -> Iterator[Cold]:
     """All first calls one after another, then the other lengths of the row."""
     cache = Path(os.environ["TRITON_CACHE_DIR"])
     first = [_run(operator, operator.cold[0], device, cache) for operator in operators]
@@ -63,18 +64,18 @@ def _measure(operators: Sequence[Operator], device: torch.device) -> Iterator[Co
         yield Cold(op=operator.name, layout=layout, seconds=round(seconds, 3), compiled=compiled, again=again)
 
 
-def _run(operator: Operator, layout: Layout, device: torch.device, cache: Path) -> tuple[float, int]:
+def _run(operator: Operator[Any], layout: Shape, device: torch.device, cache: Path) -> tuple[float, int]:
     """Seconds of one call both ways, and the kernels it compiled."""
     before = _binaries(cache)
     torch.manual_seed(SEED)
     ours = next(c for c in operator.contestants(device) if not c.peer)
     operands = operator.operands(layout, device, dtype_of(device))
-    leaves = [x.requires_grad_() for x in operands]
+    leaves = leaves_of(operands)
     if device.type == "cuda":
         torch.cuda.synchronize()
     began = time.perf_counter()
     outputs = ours.bind(layout, device)(*leaves)
-    torch.autograd.grad(outputs, leaves, [w.to(y.dtype) for w, y in zip(projections(outputs), outputs, strict=True)])
+    derive(outputs, leaves, projections(outputs))
     if device.type == "cuda":
         torch.cuda.synchronize()
     return time.perf_counter() - began, _binaries(cache) - before

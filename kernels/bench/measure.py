@@ -1,14 +1,21 @@
-"""Times and memory: contestants take turns on the same tensors, and a wrong result gets no figure."""
+"""Times and memory: contestants take turns on the same tensors, and a wrong result gets no figure.
+
+Odd: a contestant may keep parameters in its own layout; its copy is made before anything is measured.
+"""
 
 import math
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import msgspec
 import torch
 from torch import Tensor
 
-from trivium.kernels.bench.case import Call, Contestant, Layout, Operator
-from trivium.kernels.bench.oracle import compare, expect, projections, pull, verdict
+from trivium.console import note
+from trivium.kernels.bench.case import Call, Contestant, Expected, Operator, Shape
+from trivium.kernels.bench.launches import launches, waits
+from trivium.kernels.bench.oracle import compare, derive, expect, leaves_of, projections, pull, verdict
 from trivium.kernels.bench.report import Figure, Limits, Row
 
 __all__ = ["Timer", "contest", "limits", "timer"]
@@ -51,63 +58,88 @@ def dtype_of(device: torch.device) -> torch.dtype:
     return torch.bfloat16 if device.type == "cuda" else torch.float32
 
 
+class Side:
+    """A contestant before a shape: its call, and the operands as it wants them."""
+
+    def __init__(
+        self, contestant: Contestant[Any], shape: Shape, operands: Sequence[Tensor], device: torch.device
+    ) -> None:
+        self.contestant, self.operands = contestant, operands
+        try:
+            self.call = contestant.bind(shape, device)
+            self.operands = contestant.arrange(operands)
+        except Exception as error:  # a library that is not as we know it: its result on this shape, as any other
+            self.call = _raising(error)
+
+    def both(self, weights: Sequence[Tensor]) -> Callable[[], list[Tensor]]:
+        """A pass both ways on leaves made once; weights have the outputs' dtype before the clock runs."""
+        leaves = leaves_of(self.operands)
+        with torch.no_grad():
+            kinds = [y.dtype for y in self.call(*leaves)]
+        fitting = [w.to(kind) for w, kind in zip(weights, kinds, strict=True)]
+        return lambda: derive(self.call(*leaves), leaves, fitting)
+
+    def forward(self) -> Callable[[], object]:
+        leaves = leaves_of(self.operands)
+        return lambda: self.call(*leaves)
+
+
+def _raising(error: Exception) -> Call:
+    def call(*_: Tensor) -> tuple[Tensor, ...]:
+        raise error
+
+    return call
+
+
 def contest(
-    operator: Operator,
-    layout: Layout,
-    contestants: Sequence[Contestant],
+    operator: Operator[Any],
+    shape: Shape,
+    contestants: Sequence[Contestant[Any]],
     device: torch.device,
     timed: Timer,
     rounds: int,
 ) -> list[Row]:
-    """A row for each contestant. Errors first, the definition's own tensors are freed before anything is timed."""
+    """A row for each contestant that takes the shape. Errors first, the definition's own tensors are freed before
+    anything is timed; kernels are counted last, since a profiler may leave something behind.
+    """
     torch.manual_seed(SEED)
-    operands = operator.operands(layout, device, dtype_of(device))
-    calls = {c.name: c.bind(layout, device) for c in contestants}
+    operands = operator.operands(shape, device, dtype_of(device))
+    sides = [Side(c, shape, operands, device) for c in contestants if c.takes(shape)]
     with torch.no_grad():
-        weights = projections(calls[contestants[0].name](*operands))
-    expected = expect(operator, layout, operands, weights)
-    rows = [_judge(operator, layout, c, calls[c.name], operands, weights, expected) for c in contestants]
+        weights = projections(sides[0].call(*sides[0].operands))
+    expected = expect(operator, shape, operands, weights)
+    rows = [_judge(operator, shape, side, weights, expected) for side in sides]
     del expected
-    green = [row for row in rows if not row.red]
-    peaks = {row.contestant: _peak(calls[row.contestant], operands, weights) for row in green}
-    samples = _take_turns({row.contestant: calls[row.contestant] for row in green}, operands, weights, timed, rounds)
-    forward, both = operator.work(layout)
+    green = [side for side, row in zip(sides, rows, strict=True) if not row.red]
+    peaks = {side.contestant.name: _peak(side, weights) for side in green}
+    samples = _take_turns(green, weights, timed, rounds)
+    forward, both = operator.work(shape)
     finished = []
-    for row in rows:
+    for side, row in zip(sides, rows, strict=True):
         if not row.red:
-            ways = zip(("forward", "both"), (forward, both), strict=True)
             figures = {
                 way: Figure(samples_ms=samples[row.contestant, way], bytes=work.bytes, flops=work.flops)
-                for way, work in ways
+                for way, work in (("forward", forward), ("both", both))
             }
-            row = Row(
-                op=row.op, layout=row.layout, contestant=row.contestant, peer=row.peer, path=row.path,
-                errors=row.errors, peak_bytes=peaks[row.contestant], **figures,
-            )  # fmt: skip
+            row = msgspec.structs.replace(
+                row, peak_bytes=peaks[row.contestant], **figures, **_counts(operator, shape, side, weights)
+            )
         finished.append(row)
     return finished
 
 
-def _judge(
-    operator: Operator,
-    layout: Layout,
-    contestant: Contestant,
-    call: Call,
-    operands: Sequence[Tensor],
-    weights: Sequence[Tensor],
-    expected: dict[str, Tensor],
-) -> Row:
-    path = "none"
+def _judge(operator: Operator[Any], shape: Shape, side: Side, weights: Sequence[Tensor], expected: Expected) -> Row:
+    contestant, path = side.contestant, "none"
     errors: dict[str, float] = {}
     try:
-        path = _path(call, operands)
-        outputs, gradients = pull(call, operands, weights)
-        errors = compare(operator, layout, outputs, gradients, expected)
-        red = verdict(operator, errors, operands[0].dtype)
+        path = _path(side)
+        outputs, gradients = pull(side.call, side.operands, weights)
+        errors = compare(operator, shape, outputs, contestant.restore(gradients), expected)
+        red = verdict(operator, errors, side.operands[0].dtype)
     except Exception as error:  # whatever another library raises is its result on this case
         red = f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
     return Row(
-        op=operator.name, layout=layout.name, contestant=contestant.name, peer=contestant.peer, path=path,
+        op=operator.name, layout=shape.name, contestant=contestant.name, peer=contestant.peer, path=path,
         errors=finite(errors), red=red,
     )  # fmt: skip
 
@@ -117,29 +149,19 @@ def finite(errors: dict[str, float]) -> dict[str, float | None]:
     return {name: error if math.isfinite(error) else None for name, error in errors.items()}
 
 
-def _path(call: Call, operands: Sequence[Tensor]) -> str:
-    """The autograd function behind the first output, seen through views."""
-    node = call(*[x.detach().requires_grad_() for x in operands])[0].grad_fn
+def _path(side: Side) -> str:
+    """The autograd function behind the first output that has one, seen through views."""
+    node = next((y.grad_fn for y in side.call(*leaves_of(side.operands)) if y.grad_fn is not None), None)
     while node is not None and type(node).__name__.startswith(("View", "Unsafe", "Reshape", "Squeeze", "Select")):
         node = node.next_functions[0][0]
     return "none" if node is None else type(node).__name__.removesuffix("Backward")
 
 
-def _both(call: Call, operands: Sequence[Tensor], weights: Sequence[Tensor]) -> Callable[[], None]:
-    leaves = [x.detach().requires_grad_() for x in operands]
-    weights = [w.to(operands[0].dtype) for w in weights]
-
-    def run() -> None:
-        torch.autograd.grad(call(*leaves), leaves, weights)
-
-    return run
-
-
-def _peak(call: Call, operands: Sequence[Tensor], weights: Sequence[Tensor]) -> int | None:
+def _peak(side: Side, weights: Sequence[Tensor]) -> int | None:
     """Bytes beyond the operands at the peak of a pass both ways, its fresh gradients among them."""
-    if operands[0].device.type != "cuda":
+    if side.operands[0].device.type != "cuda":
         return None
-    run = _both(call, operands, weights)
+    run = side.both(weights)
     run()
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
@@ -151,15 +173,30 @@ def _peak(call: Call, operands: Sequence[Tensor], weights: Sequence[Tensor]) -> 
 
 
 def _take_turns(
-    calls: dict[str, Call], operands: Sequence[Tensor], weights: Sequence[Tensor], timed: Timer, rounds: int
+    sides: Sequence[Side], weights: Sequence[Tensor], timed: Timer, rounds: int
 ) -> dict[tuple[str, str], list[float]]:
     """Samples by contestant and way; each round begins with another contestant, so that none has the cooler chip."""
-    leaves = [x.detach().requires_grad_() for x in operands]
     samples: dict[tuple[str, str], list[float]] = {}
-    names = list(calls)
+    ways = [(side.contestant.name, side.forward(), side.both(weights)) for side in sides]
     for turn in range(rounds):
-        for name in names[turn % len(names) :] + names[: turn % len(names)] if names else []:
-            call = calls[name]
-            for way, run in (("forward", lambda call=call: call(*leaves)), ("both", _both(call, operands, weights))):
+        first = turn % len(ways) if ways else 0
+        for name, forward, both in ways[first:] + ways[:first]:
+            for way, run in (("forward", forward), ("both", both)):
                 samples.setdefault((name, way), []).extend(round(ms, 4) for ms in timed(run))
     return samples
+
+
+def _counts(operator: Operator[Any], shape: Shape, side: Side, weights: Sequence[Tensor]) -> dict[str, Any]:
+    """Fields of a row that hold numbers of launches, waits and rows, where the operator asks for them."""
+    found: dict[str, Any] = {}
+    if operator.counted and side.operands[0].device.type == "cuda":
+        runs = {"forward": side.forward(), "both": side.both(weights)}
+        try:
+            found["waits"] = waits(runs["both"])
+            found["launches"] = {way: seen for way, run in runs.items() if (seen := launches(run)) is not None}
+        except Exception as error:  # a profiler may not be allowed here; the figures of time are there already
+            note(f"{operator.name}, {side.contestant.name}: not counted ({error})")
+    if operator.waste is not None and not side.contestant.peer:
+        leaves = leaves_of(side.operands)
+        found["waste"] = operator.waste(shape, leaves, side.call(*leaves))
+    return found

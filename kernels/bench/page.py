@@ -8,7 +8,7 @@ from trivium.kernels.bench.check import best, value, verdicts
 from trivium.kernels.bench.report import Accuracy, Report, Row, Run
 from trivium.kernels.bench.targets import Quantity
 
-__all__ = ["cells", "page"]
+__all__ = ["COLUMNS", "COUNTS", "cells", "counts", "page"]
 
 HEAD = """# Benchmarks of the kernels
 
@@ -29,7 +29,14 @@ in which we do worst beside the peer. Two equally right roundings of the same op
 the peer's error passes; an error of 1e-5 or less is none. *causal*: editing a single token left every earlier output
 equal in each bit (asked in the cases with states, at ten tokens); *repeats*: a second pass had the same bits in all
 outputs and gradients.
+
+Experts (*moe*) are routed by a router of random weights, never balanced by force; weights and their gradients are bf16,
+or fp32 in *moe_fp32_weights*; 256 tokens and 16 experts are compared. liger-kernel, which has SwiGLU alone, tries eight
+configurations of a kernel instead of up to 40. Errors of *route* are the share of tokens that choose or weigh other
+experts, and its percentage is the reading of the logits alone. *Waits*: the host waits for the device somewhere in a
+pass both ways. *Fullest*: pairs of the fullest expert over the mean.
 """
+COUNTS = ("shape", "contestant", "kernels forward", "both", "waits", "rows padded", "tile rows wasted", "fullest")
 COLUMNS = ("shape", "contestant", "error", "worst gradient", "forward ms", "both ms", "GB", "peak MiB")
 
 
@@ -40,6 +47,8 @@ def page(report: Report) -> str:
         for operator in dict.fromkeys(row.op for row in run.rows):
             rows = [row for row in run.rows if row.op == operator]
             parts += [f"### {operator}", _table(COLUMNS, [cells(row, rows, run) for row in rows])]
+            if counted := counts(rows):
+                parts += ["Launches and rows:", _table(COUNTS, counted)]
         if run.accuracy:
             parts += ["### Hard cases", _accuracy(run.accuracy)]
         if run.cold:
@@ -77,6 +86,21 @@ def cells(row: Row, rows: Sequence[Row], run: Run) -> tuple[str, ...]:
     moved = "" if row.both is None else f"{row.both.bytes / 1e9:.2f}"
     peak = "" if row.peak_bytes is None else f"{row.peak_bytes / 2**20:.0f}{_ratio(row, same, 'peak')}"
     return (*shown, *ways, moved, peak)
+
+
+def counts(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """Lines of what was counted: kernels, waits, rows for nothing, the fullest expert over the mean."""
+    found = []
+    for row in rows:
+        ways = [str(row.launches[way].count) if way in row.launches else "" for way in ("forward", "both")]
+        waits = "" if row.waits is None else "yes" if row.waits else "no"
+        lost = ["", "", ""]
+        if row.waste is not None:
+            buffer = "" if row.waste.buffer is None else f"{row.waste.buffer:.1%}"
+            lost = [buffer, f"{row.waste.tiles:.1%} of {row.waste.rows_a_tile}", f"{row.waste.fullest:.2f}×"]
+        if any((*ways, waits, *lost)):
+            found.append((row.layout, row.contestant, *ways, waits, *lost))
+    return found
 
 
 def errors(row: Row | Accuracy) -> list[str]:

@@ -14,7 +14,21 @@ import torch
 
 from trivium.errors import InputError
 
-__all__ = ["Accuracy", "Cold", "Figure", "Limits", "Report", "Row", "Run", "commit", "read", "versions", "write"]
+__all__ = [
+    "Accuracy",
+    "Cold",
+    "Figure",
+    "Launches",
+    "Limits",
+    "Report",
+    "Row",
+    "Run",
+    "Waste",
+    "commit",
+    "read",
+    "versions",
+    "write",
+]
 
 VERSION = 1
 
@@ -32,7 +46,27 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         return statistics.median(self.samples_ms)
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class Launches(msgspec.Struct, frozen=True, kw_only=True):
+    """The kernels of one pass by name, as the profiler saw them: how often each was launched, and its µs in all."""
+
+    kernels: dict[str, int]
+    us: dict[str, float]
+
+    @property
+    def count(self) -> int:
+        return sum(self.kernels.values())
+
+
+class Waste(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows of the experts' buffers and tiles that hold no pair of a token and an expert, as shares."""
+
+    buffer: float | None  # of the pairs; None: nothing that is kept for the backward has a row a pair
+    tiles: float  # of the rows of all tiles
+    rows_a_tile: int
+    fullest: float  # pairs of the fullest expert over the mean
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One contestant on one layout; without figures when `red` says what is wrong with its results."""
 
     op: str
@@ -45,6 +79,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     forward: Figure | None = None
     both: Figure | None = None  # forwards and backwards
     peak_bytes: int | None = None  # extra memory at the peak of `both`; None where the device doesn't tell
+    launches: dict[str, Launches] = {}  # by way; empty: not asked, or the device doesn't tell
+    waits: bool | None = None  # whether the host waits for the device in a pass both ways
+    waste: Waste | None = None
 
 
 class Accuracy(msgspec.Struct, frozen=True, kw_only=True):

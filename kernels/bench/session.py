@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -25,8 +26,8 @@ QUICK_ROUNDS, QUICK_MILLISECONDS = 2, 10
 class Session:
     """Options as the command line gave them, and the run that grows."""
 
-    operators: list[Operator]
-    contestants: dict[str, list[Contestant]]
+    operators: list[Operator[Any]]
+    contestants: dict[str, list[Contestant[Any]]]
     device: torch.device
     timed: measure.Timer
     parts: list[str]
@@ -81,11 +82,11 @@ class Session:
     def _chosen(self, name: str) -> bool:
         return not self.words or any(word in name for word in self.words)
 
-    def _each(self, step: Callable[[Operator], Iterator[None]]) -> Iterator[None]:
+    def _each(self, step: Callable[[Operator[Any]], Iterator[None]]) -> Iterator[None]:
         for operator in self.operators:
             yield from step(operator)
 
-    def _speed(self, operator: Operator) -> Iterator[None]:
+    def _speed(self, operator: Operator[Any]) -> Iterator[None]:
         rounds, rows = QUICK_ROUNDS if self.quick else ROUNDS, []
         for layout in operator.quick if self.small else operator.layouts:
             if self._chosen(layout.name):
@@ -100,7 +101,7 @@ class Session:
         if rows:
             table.show_rows(rows, self.run)
 
-    def _accuracy(self, operator: Operator) -> Iterator[None]:
+    def _accuracy(self, operator: Operator[Any]) -> Iterator[None]:
         entries = []
         for hard in operator.hard:
             if self._chosen(hard.name):

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from trivium.console import out
 from trivium.kernels.bench.check import Verdict
-from trivium.kernels.bench.page import COLUMNS, cells, errors
+from trivium.kernels.bench.page import COLUMNS, COUNTS, cells, counts, errors
 from trivium.kernels.bench.report import Accuracy, Cold, Row, Run
 
 __all__ = ["show_accuracy", "show_cold", "show_rows", "show_verdicts"]
@@ -24,12 +24,16 @@ def _print(table: Table) -> None:
 
 
 def show_rows(rows: Sequence[Row], run: Run) -> None:
-    table = Table(title=rows[0].op, title_justify="left")
-    for place, column in enumerate(COLUMNS):
-        table.add_column(column, justify="left" if place < 2 else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*(escape(cell) for cell in cells(row, rows, run)))
-    _print(table)
+    lines = [cells(row, rows, run) for row in rows]
+    for columns, found in ((COLUMNS, lines), (COUNTS, counts(rows))):
+        if not found:
+            continue
+        table = Table(title=rows[0].op, title_justify="left")
+        for place, column in enumerate(columns):
+            table.add_column(column, justify="left" if place < 2 else "right", overflow="fold")
+        for line in found:
+            table.add_row(*(escape(cell) for cell in line))
+        _print(table)
 
 
 def show_accuracy(entries: Sequence[Accuracy]) -> None:

@@ -6,25 +6,40 @@ Odd: where the goal also names an absolute figure, only the ratio decides; the f
 from dataclasses import dataclass
 from typing import Literal
 
-from trivium.kernels.bench.case import Layout
+from trivium.kernels.bench.case import Layout, Shape
+from trivium.kernels.bench.operators.routed import LATENT, LATENT_FEWER, PLAIN, ROUTERS
 from trivium.kernels.bench.operators.rows import EVEN, LONG, ONE, RAGGED
 
-__all__ = ["ALONE", "COLD", "EXACT", "RATIOS", "ROUNDING", "ColdTarget", "Quantity", "Ratio"]
+__all__ = [
+    "ALONE",
+    "COLD",
+    "EXACT",
+    "LATENT_EXPERTS",
+    "RATIOS",
+    "ROUNDING",
+    "ROUTER",
+    "ColdTarget",
+    "LatentTarget",
+    "Quantity",
+    "Ratio",
+    "RouterTarget",
+]
 
 Quantity = Literal["forward", "both", "peak"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
-    """The best peer's figure over ours must reach `must`; `goal` is what we mean to reach."""
+    """The best peer's figure over ours must reach `must` (None: nothing must); `goal` is what we mean to reach."""
 
     target: str
     op: str
-    layout: Layout
+    layout: Shape
     quantity: Quantity
-    must: float
+    must: float | None
     goal: float
     absolute: str = ""
+    known: str = ""  # the peer's figure from elsewhere: one far from it is no fair comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +49,28 @@ class ColdTarget:
     target: str
     operators: tuple[str, ...]
     must: float
+    goal: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatentTarget:
+    """The experts without a wait of the host; at most these shares of rows for nothing, at least this product rate."""
+
+    target: str
+    op: str
+    shapes: tuple[Shape, ...]
+    padded: float
+    wasted: float
+    rate: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouterTarget:
+    """All of the router in one kernel, in at most `goal` times the reading of its logits."""
+
+    target: str
+    op: str
+    shape: Shape
     goal: float
 
 
@@ -51,6 +88,15 @@ RATIOS = (
     _kda("K2", ONE, 96, "both", 1.3, 2.0, "6 ms"),
     _kda("K3", ONE, 96, "peak", 1.0, 2.0, ""),
     _kda("K4", LONG, 32, "both", 1.3, 2.0, ""),
+    Ratio(
+        target="K8", op="moe", layout=PLAIN, quantity="both", must=1.1, goal=1.5, absolute="17 ms, 430 TFLOP/s",
+        known="25.5 ms",
+    ),
+    Ratio(target="K8", op="moe", layout=PLAIN, quantity="peak", must=None, goal=1.0),
+)  # fmt: skip
+LATENT_EXPERTS = LatentTarget(target="K9", op="moe", shapes=(LATENT, LATENT_FEWER), padded=0.05, wasted=0.10, rate=0.5)
+ROUTER = RouterTarget(
+    target="K11", op="route", shape=next(s for s in ROUTERS if (s.tokens, s.experts) == (32768, 896)), goal=1.2
 )
 COLD = ColdTarget(target="K5", operators=("kda", "short_conv", "gated_norm", "rms_norm"), must=60.0, goal=20.0)
 # K6 compares errors of two roundings of the same operands: equal arithmetic differs by about so much by chance.

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from trivium.kernels.dispatch import use_triton
+from trivium.kernels.moe.few_experts import FewExperts, fits
 from trivium.kernels.moe.reference import (
     BETA_GATE,
     BETA_UP,
@@ -93,5 +94,8 @@ def _experts(
     operands = z_TL, indices_TK, probs_TK, w1_EFL, w3_EFL, w2_ELF, activation
     aligned = w1_EFL.shape[1] % ALIGNMENT == 0 and w1_EFL.shape[2] % ALIGNMENT == 0
     if z_TL.is_cuda and z_TL.dtype in (torch.bfloat16, torch.float16) and aligned and indices_TK.numel():
-        return GroupedExperts.apply(*operands, use_triton("experts", z_TL))
+        fused = use_triton("experts", z_TL)
+        if fused and fits(z_TL, indices_TK, w1_EFL, w3_EFL, w2_ELF):
+            return FewExperts.apply(*operands)
+        return GroupedExperts.apply(*operands, fused)
     return Experts.apply(*operands)

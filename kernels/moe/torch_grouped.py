@@ -62,36 +62,35 @@ class GroupedExperts(torch.autograd.Function):
     ) -> Tensor:  # fmt: skip
         K, order = indices_TK.shape[1], sort_pairs(indices_TK, w1_EFL.shape[0])
         units, rows = _paths(fused)
-        z_PL = rows.take_rows(z_TL, order.pair_P, K)
+        z_PL = rows.take_rows(z_TL, order.place_P, K)
         g_PF = _product(z_PL, w1_EFL.mT, order.ends_E)
         u_PF = _product(z_PL, w3_EFL.mT, order.ends_E)
         del z_PL
         p_P = probs_TK.flatten().index_select(0, order.pair_P).float()
         y_PL = _product(units.weighted_glu(g_PF, u_PF, p_P, activation), w2_ELF.mT, order.ends_E)
-        ctx.save_for_backward(z_TL, p_P, w1_EFL, w3_EFL, w2_ELF, g_PF, u_PF, *order)
+        ctx.save_for_backward(z_TL, p_P, w1_EFL, w3_EFL, w2_ELF, g_PF, u_PF, order.place_P, order.ends_E)
         ctx.K, ctx.probs_dtype, ctx.activation, ctx.fused = K, probs_TK.dtype, activation, fused
         return rows.mix_rows([y_PL], order.place_P, K)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dout_TL: Tensor) -> tuple[Tensor | None, ...]:
-        z_TL, p_P, w1_EFL, w3_EFL, w2_ELF, g_PF, u_PF, *order = ctx.saved_tensors
-        K, (pair_P, place_P, ends_E) = ctx.K, order
-        units, rows = _paths(ctx.fused)
-        dout_PL = rows.take_rows(dout_TL.to(z_TL.dtype), pair_P, K)
+        z_TL, p_P, w1_EFL, w3_EFL, w2_ELF, g_PF, u_PF, place_P, ends_E = ctx.saved_tensors
+        K, (units, rows) = ctx.K, _paths(ctx.fused)
+        dout_PL = rows.take_rows(dout_TL.to(z_TL.dtype), place_P, K)
         da_PF = _product(dout_PL, w2_ELF, ends_E)
         dg_PF, du_PF, a_PF, dp_P = units.weighted_glu_backward(g_PF, u_PF, p_P, da_PF, ctx.activation)
         del da_PF
         dw2_ELF = torch._grouped_mm(dout_PL.T, a_PF, offs=ends_E)
         del dout_PL, a_PF  # what is gathered is as large as all the rest: one at a time
-        z_PL = rows.take_rows(z_TL, pair_P, K)
+        dz_TL = rows.mix_rows([_product(dg_PF, w1_EFL, ends_E), _product(du_PF, w3_EFL, ends_E)], place_P, K)
+        z_PL = rows.take_rows(z_TL, place_P, K)
         dw1_EFL, dw3_EFL = (torch._grouped_mm(d_PF.T, z_PL, offs=ends_E) for d_PF in (dg_PF, du_PF))
         del z_PL
         for dw in (dw1_EFL, dw3_EFL, dw2_ELF):
             rows.clear_idle(dw, ends_E)
-        dz_PL = [_product(dg_PF, w1_EFL, ends_E), _product(du_PF, w3_EFL, ends_E)]
         return (
-            rows.mix_rows(dz_PL, place_P, K),
+            dz_TL,
             None,
             dp_P.index_select(0, place_P).unflatten(0, (-1, K)).to(ctx.probs_dtype),
             dw1_EFL.to(w1_EFL.dtype),

@@ -11,9 +11,9 @@ from torch import Tensor
 __all__ = ["clear_idle", "mix_rows", "take_rows"]
 
 
-def take_rows(x_TL: Tensor, pair_P: Tensor, K: int) -> Tensor:
-    """The row of each pair's token: [P, L]."""
-    return x_TL.index_select(0, pair_P // K)
+def take_rows(x_TL: Tensor, place_P: Tensor, K: int) -> Tensor:
+    """Each token's row at the places of its pairs: [P, L]."""
+    return x_TL.index_select(0, place_P.argsort() // K)
 
 
 def mix_rows(parts: Sequence[Tensor], place_P: Tensor, K: int) -> Tensor:

@@ -33,7 +33,7 @@ def _tanh(x):
 
 @triton.jit(do_not_specialize=["R"])
 def _forward(
-    g, u, p, y, R, F: tl.constexpr, SITU: tl.constexpr, WEIGHTED: tl.constexpr,
+    g, u, p, y, R, STRIDE: tl.constexpr, F: tl.constexpr, SITU: tl.constexpr, WEIGHTED: tl.constexpr,
     ROWS: tl.constexpr, COLS: tl.constexpr,
 ):  # fmt: skip
     r_R = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
@@ -43,9 +43,10 @@ def _forward(
     for start in range(0, F, COLS):
         c_F = start + tl.arange(0, COLS)
         ok_RF = (r_R < R)[:, None] & (c_F < F)[None, :]
+        from_RF = r_R[:, None] * STRIDE + c_F[None, :]
         at_RF = r_R[:, None] * F + c_F[None, :]
-        g_RF = tl.load(g + at_RF, mask=ok_RF, other=0.0).to(tl.float32)
-        u_RF = tl.load(u + at_RF, mask=ok_RF, other=0.0).to(tl.float32)
+        g_RF = tl.load(g + from_RF, mask=ok_RF, other=0.0).to(tl.float32)
+        u_RF = tl.load(u + from_RF, mask=ok_RF, other=0.0).to(tl.float32)
         if SITU:
             y_RF = (GATE * UP) * _tanh(g_RF / GATE) * tl.sigmoid(g_RF) * _tanh(u_RF / UP)
         else:
@@ -55,7 +56,7 @@ def _forward(
 
 @triton.jit(do_not_specialize=["R"])
 def _backward(
-    g, u, p, dy, dg, du, y, dp, R, F: tl.constexpr, SITU: tl.constexpr, WEIGHTED: tl.constexpr,
+    g, u, p, dy, dg, du, y, dp, R, STRIDE: tl.constexpr, F: tl.constexpr, SITU: tl.constexpr, WEIGHTED: tl.constexpr,
     ROWS: tl.constexpr, COLS: tl.constexpr,
 ):  # fmt: skip
     """Gradients of g and u in their layout; WEIGHTED also writes y = p · glu and dp = ⟨glu, dy⟩."""
@@ -67,9 +68,10 @@ def _backward(
     for start in range(0, F, COLS):
         c_F = start + tl.arange(0, COLS)
         ok_RF = (r_R < R)[:, None] & (c_F < F)[None, :]
+        from_RF = r_R[:, None] * STRIDE + c_F[None, :]
         at_RF = r_R[:, None] * F + c_F[None, :]
-        g_RF = tl.load(g + at_RF, mask=ok_RF, other=0.0).to(tl.float32)
-        u_RF = tl.load(u + at_RF, mask=ok_RF, other=0.0).to(tl.float32)
+        g_RF = tl.load(g + from_RF, mask=ok_RF, other=0.0).to(tl.float32)
+        u_RF = tl.load(u + from_RF, mask=ok_RF, other=0.0).to(tl.float32)
         dy_RF = tl.load(dy + at_RF, mask=ok_RF, other=0.0).to(tl.float32)
         open_RF = tl.sigmoid(g_RF)
         if SITU:
@@ -80,8 +82,8 @@ def _backward(
             a_RF, b_RF = g_RF, u_RF
             da_RF, db_RF = 1 + g_RF * (1 - open_RF), 1.0
         scaled_RF = dy_RF * p_R[:, None] * open_RF
-        tl.store(dg + at_RF, scaled_RF * b_RF * da_RF, mask=ok_RF)
-        tl.store(du + at_RF, scaled_RF * a_RF * db_RF, mask=ok_RF)
+        tl.store(dg + from_RF, scaled_RF * b_RF * da_RF, mask=ok_RF)
+        tl.store(du + from_RF, scaled_RF * a_RF * db_RF, mask=ok_RF)
         if WEIGHTED:
             y_RF = a_RF * open_RF * b_RF
             dp_R += tl.sum(y_RF * dy_RF, 1)
@@ -100,23 +102,30 @@ def _shape(rows: int, width: int) -> tuple[tuple[int], int, int]:
 def weighted_glu(g_RF: Tensor, u_RF: Tensor, p_R: Tensor, activation: Activation) -> Tensor:
     """p · glu(g, u) in the dtype of g, computed in fp32."""
     R, F = g_RF.shape
-    y_RF = torch.empty_like(g_RF)
+    y_RF = g_RF.new_empty(R, F)
     grid, *tile = _shape(R, F)
     if R:
-        _forward[grid](g_RF, u_RF, p_R, y_RF, R, F, activation == "situ", True, *tile)
+        _forward[grid](g_RF, u_RF, p_R, y_RF, R, g_RF.stride(0), F, activation == "situ", True, *tile)
     return y_RF
 
 
 def weighted_glu_backward(
     g_RF: Tensor, u_RF: Tensor, p_R: Tensor, dy_RF: Tensor, activation: Activation
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return (the gradients of g and of u, p · glu again, the gradient of p: ⟨glu, dy⟩)."""
+    """Return (the gradients of g and of u, p · glu again, the gradient of p: ⟨glu, dy⟩).
+
+    Where g and u are the halves of one tensor, so are their gradients.
+    """
     R, F = dy_RF.shape
-    dg_RF, du_RF, y_RF = (torch.empty_like(dy_RF) for _ in range(3))
-    dp_R = torch.empty_like(p_R)
+    stride, y_RF, dp_R = g_RF.stride(0), torch.empty_like(dy_RF), torch.empty_like(p_R)
+    if stride == 2 * F:
+        dg_RF, du_RF = dy_RF.new_empty(R, 2 * F).chunk(2, dim=1)
+    else:
+        dg_RF, du_RF = torch.empty_like(dy_RF), torch.empty_like(dy_RF)
     grid, *tile = _shape(R, F)
     if R:
-        _backward[grid](g_RF, u_RF, p_R, dy_RF, dg_RF, du_RF, y_RF, dp_R, R, F, activation == "situ", True, *tile)
+        operands = g_RF, u_RF, p_R, dy_RF, dg_RF, du_RF, y_RF, dp_R
+        _backward[grid](*operands, R, stride, F, activation == "situ", True, *tile)
     return dg_RF, du_RF, y_RF, dp_R
 
 
@@ -129,7 +138,7 @@ class TritonSiTUGLU(torch.autograd.Function):
         y = torch.empty_like(g)
         grid, *tile = _shape(R, F)
         if R:
-            _forward[grid](g, u, None, y, R, F, True, False, *tile)
+            _forward[grid](g, u, None, y, R, F, F, True, False, *tile)
         ctx.save_for_backward(g, u)
         return y
 
@@ -142,5 +151,5 @@ class TritonSiTUGLU(torch.autograd.Function):
         dg, du = torch.empty_like(g), torch.empty_like(u)
         grid, *tile = _shape(R, F)
         if R:
-            _backward[grid](g, u, None, dy.contiguous(), dg, du, None, None, R, F, True, False, *tile)
+            _backward[grid](g, u, None, dy.contiguous(), dg, du, None, None, R, F, F, True, False, *tile)
         return dg, du

@@ -1,7 +1,7 @@
 """Rows between token order and expert order in Triton: each byte is read and written once, sums have one order.
 
-PyTorch's gather reaches half the speed of a copy, writes the K gathered rows before it adds them, and clears idle
-experts' gradients by a pass over all of them.
+A token's row is read once and stored at its K places. PyTorch's gather reads it K times, writes the K gathered rows
+before it adds them, and clears idle experts' gradients by a pass over all of them.
 T tokens, E experts, K experts a token, L width of a row, P = T·K pairs, sorted by expert.
 """
 
@@ -13,19 +13,19 @@ from torch import Tensor
 
 __all__ = ["clear_idle", "mix_rows", "take_rows"]
 
-ROWS, COLUMNS = 8, 512  # of a tile that is taken: 32 elements a thread, four loads of 16 bytes
-MIXED = 1024  # elements of a tile that is mixed, times K loads in flight
+TILE = 1024  # elements of a tile: 8 a thread, times K loads or stores in flight
 CLEARED, PROGRAMS = 4096, 8  # elements at once, programs an expert
 
 
-@triton.jit(do_not_specialize=["P"])
-def _take(x, pair, out, P, K: tl.constexpr, L: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr):
-    r_R = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+@triton.jit(do_not_specialize=["T"])
+def _take(x, place, out, T, K: tl.constexpr, L: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr):
+    t_R = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     c_C = tl.program_id(1) * COLS + tl.arange(0, COLS)
-    token_R = tl.load(pair + r_R, mask=r_R < P, other=0) // K
-    ok_RC = (r_R < P)[:, None] & (c_C < L)[None, :]
-    x_RC = tl.load(x + token_R.to(tl.int64)[:, None] * L + c_C[None, :], mask=ok_RC)
-    tl.store(out + r_R[:, None] * L + c_C[None, :], x_RC, mask=ok_RC)
+    ok_RC = (t_R < T)[:, None] & (c_C < L)[None, :]
+    x_RC = tl.load(x + t_R[:, None] * L + c_C[None, :], mask=ok_RC)
+    for k in tl.static_range(K):
+        row_R = tl.load(place + t_R * K + k, mask=t_R < T, other=0).to(tl.int64)
+        tl.store(out + row_R[:, None] * L + c_C[None, :], x_RC, mask=ok_RC)
 
 
 @triton.jit(do_not_specialize=["T"])
@@ -57,15 +57,19 @@ def _clear(dw, ends, SIZE: tl.constexpr, PROGRAMS: tl.constexpr, BLOCK: tl.const
             tl.store(dw + e.to(tl.int64) * SIZE + i_B, zero_B, mask=i_B < SIZE)
 
 
-def take_rows(x_TL: Tensor, pair_P: Tensor, K: int) -> Tensor:
-    """The row of each pair's token: [P, L]."""
-    P, L = len(pair_P), x_TL.shape[1]
-    out_PL = x_TL.new_empty(P, L)
-    if P:
-        columns = min(COLUMNS, triton.next_power_of_2(L))
-        rows = ROWS * COLUMNS // columns
-        grid = triton.cdiv(P, rows), triton.cdiv(L, columns)
-        _take[grid](x_TL.contiguous(), pair_P, out_PL, P, K, L, rows, columns)
+def _tile(width: int) -> tuple[int, int]:
+    columns = min(TILE, triton.next_power_of_2(width))
+    return TILE // columns, columns
+
+
+def take_rows(x_TL: Tensor, place_P: Tensor, K: int) -> Tensor:
+    """Each token's row at the places of its pairs: [P, L]."""
+    T, L = x_TL.shape
+    out_PL = x_TL.new_empty(len(place_P), L)
+    if T:
+        rows, columns = _tile(L)
+        grid = triton.cdiv(T, rows), triton.cdiv(L, columns)
+        _take[grid](x_TL.contiguous(), place_P, out_PL, T, K, L, rows, columns)
     return out_PL
 
 
@@ -75,8 +79,7 @@ def mix_rows(parts: Sequence[Tensor], place_P: Tensor, K: int) -> Tensor:
     T, L = len(place_P) // K, first.shape[1]
     out_TL = first.new_empty(T, L)
     if T:
-        columns = min(MIXED, triton.next_power_of_2(L))
-        rows = MIXED // columns
+        rows, columns = _tile(L)
         grid = triton.cdiv(T, rows), triton.cdiv(L, columns)
         _mix[grid](first, second, place_P, out_TL, T, K, L, len(parts) == 2, rows, columns)
     return out_TL

@@ -24,24 +24,26 @@ from trivium.model.optim.newton_schulz import orthogonalize
 if TYPE_CHECKING:
     from trivium.model.joint import JointConfig
 
-BATCH_NUMBERS = 1 << 27  # entries orthogonalised at once: bounds the memory of the copies
+BATCH_NUMBERS = 1 << 27  # entries orthogonalised at once, or one block: bounds the memory of the copies
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """Some blocks of one parameter in a batch."""
+    """A run of one parameter's blocks in a batch."""
 
     name: str
     parameter: Tensor
     blocks: Blocks
+    first: int
+    count: int
 
     @property
     def tall(self) -> bool:
         return self.blocks.rows > self.blocks.columns
 
     def view(self, tensor: Tensor) -> Tensor:
-        """The blocks of `tensor`, wide: [count, M, N]."""
-        blocks = self.blocks.view(tensor)
+        """The run's blocks of `tensor`, wide: [count, M, N]."""
+        blocks = self.blocks.view(tensor)[self.first : self.first + self.count]
         return blocks.mT if self.tall else blocks
 
 
@@ -135,7 +137,7 @@ class PerHeadMuon(torch.optim.Optimizer):
     def _update_batch(self, members: list[_Member], lr: float) -> None:
         o_BMN = orthogonalize(torch.cat([member.view(member.parameter.grad) for member in members]))
         self._norms.append((members, torch.linalg.vector_norm(o_BMN, dim=(-2, -1))))
-        updates = o_BMN.split([member.blocks.count for member in members])
+        updates = o_BMN.split([member.count for member in members])
         scale = members[0].blocks.scale  # equal for all blocks of one shape
         torch._foreach_add_([member.view(member.parameter) for member in members], updates, alpha=-lr * scale)
 
@@ -182,7 +184,7 @@ class PerHeadMuon(torch.optim.Optimizer):
         """Sum of squares and count of the last updates' entries before the rate, by parameter."""
         found: dict[str, tuple[float, float]] = {}
         for members, norm_B in self._norms:
-            for member, norm in zip(members, norm_B.split([m.blocks.count for m in members]), strict=True):
+            for member, norm in zip(members, norm_B.split([m.count for m in members]), strict=True):
                 square, numbers = found.get(member.name, (0.0, 0.0))
                 square += float(norm.double().square().sum()) * member.blocks.scale**2
                 found[member.name] = square, numbers + norm.numel() * member.blocks.rows * member.blocks.columns
@@ -242,20 +244,25 @@ def _new_step(parameter: Tensor) -> Tensor:
 
 
 def _batches(mine: Iterable[tuple[Group, Tensor]]) -> list[list[_Member]]:
-    """Members by block shape, tall ones turned; a batch holds at most BATCH_NUMBERS entries, or one member."""
-    shapes: dict[tuple[int, int], list[_Member]] = defaultdict(list)
+    """Members by block shape, tall ones turned; a batch holds at most BATCH_NUMBERS entries, or one block.
+
+    A parameter's blocks may lie in several batches; what becomes of a block does not depend on its batch.
+    """
+    shapes: dict[tuple[int, int], list[tuple[Group, Tensor, Blocks]]] = defaultdict(list)
     for group, tensor in mine:
         for blocks in group.blocks:
             shape = (min(blocks.rows, blocks.columns), max(blocks.rows, blocks.columns))
-            shapes[shape].append(_Member(group.name, tensor, blocks))
+            shapes[shape].append((group, tensor, blocks))
     batches: list[list[_Member]] = []
     for (rows, columns), members in shapes.items():
-        room = 0
-        for member in members:
-            numbers = member.blocks.count * rows * columns
-            if numbers > room:
-                batches.append([])
-                room = max(BATCH_NUMBERS, numbers)
-            batches[-1].append(member)
-            room -= numbers
+        most, room = max(1, BATCH_NUMBERS // (rows * columns)), 0
+        for group, tensor, blocks in members:
+            first = 0
+            while first < blocks.count:
+                if not room:
+                    batches.append([])
+                    room = most
+                count = min(room, blocks.count - first)
+                batches[-1].append(_Member(group.name, tensor, blocks, first, count))
+                first, room = first + count, room - count
     return batches

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from trivium.console import inline
 from trivium.data.stage import Drop
 from trivium.pipelines.corpora.sources import READ
 
@@ -37,7 +38,7 @@ class Causes:
         """Counts one more."""
         key = drop.stage, drop.reason
         detail = f": {drop.detail.rstrip('.')}" if drop.detail else ""
-        shown = f"{drop.address}{detail}"[:SHOWN], drop.source
+        shown = inline(f"{drop.address}{detail}")[:SHOWN], drop.source
         self._counts[key] += 1
         self._examples[key] = min(self._examples.get(key, shown), shown)
 

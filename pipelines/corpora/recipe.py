@@ -173,6 +173,7 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
     """
     recipe = load_yaml(path, Recipe, overrides=overrides)
     base, sources = path.parent, []
+    absent: list[tuple[str, AbsentError]] = []
     stages = tuple(_with_files(stage, index, path, overrides) for index, stage in enumerate(recipe.stages))
     for index, source in enumerate(recipe.sources):
         given = [
@@ -182,14 +183,30 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
         ]
         try:
             source.with_paths({keys: str(_absolute(source.paths()[keys])) for keys in given}).check(base)
+        except AbsentError as error:
+            absent.append((locate(path, ("sources", index, *error.keys), overrides=overrides), error))
         except InputError as error:
-            keys = error.keys if isinstance(error, AbsentError) else ("path",)
-            where = locate(path, ("sources", index, *keys), overrides=overrides)
-            raise InputError(f"{where}: {error}") from None
+            raise InputError(f"{locate(path, ('sources', index, 'path'), overrides=overrides)}: {error}") from None
         # Kept as a relative path: a recipe's digest must not hang on where the checkout lies.
         relative = {keys: os.path.relpath(_absolute(source.paths()[keys]), base) for keys in given}
         sources.append(source.with_paths(relative))
+    if absent:
+        raise InputError(_missing(absent))
     return msgspec.structs.replace(recipe, sources=tuple(sources), stages=stages)
+
+
+def _missing(absent: list[tuple[str, AbsentError]]) -> str:
+    """All inputs that are not there, and the one command that brings those that are packages."""
+    if len(absent) == 1:
+        where, error = absent[0]
+        return f"{where}: {error}"
+    names = dict.fromkeys(name for _, error in absent for name in error.bring)
+    own = sum(not error.bring for _, error in absent)
+    fetch = f"bring {'what is a package' if own else 'them'} with `trivium inputs fetch {' '.join(names)}`, or "
+    lines = [f"  {where}: {error.what}" for where, error in absent]
+    paths = "the paths of the others" if own and names else "the paths in the recipe"
+    head = f"the inputs of {len(absent)} sources are missing; {fetch if names else ''}mend {paths}:"
+    return "\n".join([head, *lines])
 
 
 def _with_files(stage: StageKind, index: int, path: Path, overrides: tuple[str, ...]) -> StageKind:

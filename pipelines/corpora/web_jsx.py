@@ -20,9 +20,9 @@ from trivium.data.guard.limits import MIB
 from trivium.data.pairs import bundle
 from trivium.data.stage import Content
 from trivium.data.stage import Outcome as Read
-from trivium.errors import InputError, MissingDependencyError
+from trivium.errors import MissingDependencyError
 from trivium.pipelines.corpora.sources import Folder, Place, files
-from trivium.pipelines.corpora.sources.base import RefusedError
+from trivium.pipelines.corpora.sources.base import AbsentError, RefusedError, known_input
 
 _NODE = "/usr/bin/node"
 _MAIN = "index.html"
@@ -64,12 +64,16 @@ class PageJsx(Folder, kw_only=True, tag="page_jsx"):
         super().check(base)
         if not Path(_NODE).exists():
             raise MissingDependencyError(f"{_NODE} is not there; run `apt-get install nodejs`")
-        for name, path in [("esbuild", self.esbuild), *self.modules.items()]:
-            if not _expanded(path, base).exists():
-                raise InputError(
-                    f"source {self.name!r}: {path} ({name}) does not exist; bring it with `trivium inputs fetch "
-                    f"react react-dom scheduler esbuild-linux-x64` or mend the path in the recipe"
-                )
+        named: list[tuple[tuple[str, ...], str]] = [(("esbuild",), self.esbuild)]
+        named += [(("modules", name), path) for name, path in self.modules.items()]
+        absent = {keys: path for keys, path in named if not _expanded(path, base).exists()}
+        if absent:
+            what = f"source {self.name!r}: {', '.join(absent.values())} do{'es' if len(absent) == 1 else ''} not exist"
+            packages = ["esbuild-linux-x64" if keys[0] == "esbuild" else keys[-1] for keys in absent]
+            paths = zip(packages, absent.values(), strict=True)
+            bring = tuple(name for name, path in paths if known_input(name) and name in Path(path).parts)
+            cure = f"bring what is a package by `trivium inputs fetch {' '.join(bring)}` or mend" if bring else "mend"
+            raise AbsentError(f"{what}; {cure} the paths in the recipe", next(iter(absent)), what=what, bring=bring)
 
     def read(self, place: Place, corpus: str, domain: str) -> Iterator[Read]:
         try:

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from trivium.console import inline
 from trivium.data.records import Document, finish
 from trivium.data.shards import ShardInfo, shard_name, write_shard
 from trivium.data.shards.storage import write_whole
@@ -116,9 +117,10 @@ def _refuse_twice(lines: _Lines, ordered: npt.NDArray[np.bytes_], order: npt.NDA
     same = np.flatnonzero(ordered[1:] == ordered[:-1])
     if len(same):
         one, other = (decode_ref(lines.read(int(order[at]))) for at in (same[0], same[0] + 1))
+        here, there = (inline(f"{ref.source}: {ref.address}") for ref in (one, other))
         raise BuildError(
-            f"two records have the same {what}: {one.source}: {one.address} and {other.source}: {other.address}; "
-            "add `- kind: exact_dedup` to the recipe's stages, or mend the sources"
+            f"two records have the same {what}: {here} and {there}; add `- kind: exact_dedup` to the recipe's stages, "
+            "or mend the sources"
         )
 
 
@@ -184,7 +186,9 @@ class WriteShards(beam.DoFn):
                 meta = msgspec.structs.replace(meta, cluster=meta.cluster or meta.source_id, lineage=lineage)
                 document = finish(msgspec.structs.replace(draft.document, meta=meta), draft.media)
                 if document.id != ref.id:
-                    raise BuildError(f"{ref.address}: its content changed between two jobs of the build; run it again")
+                    raise BuildError(
+                        f"{inline(ref.address)}: its content changed between two jobs of the build; run it again"
+                    )
                 self._tally.add()
                 self._counters.meter.written(document, size_of(draft))
                 yield document, draft.media

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from trivium.console import inline
 from trivium.data.records import Document, Text
 from trivium.data.shards import ShardSet
 from trivium.data.stage import Drop
@@ -157,7 +158,7 @@ def _kept(document: Document, members: Mapping[str, bytes], media: Media) -> dic
         "source_id": meta.source_id,
         "title": meta.title[:LINE_LIMIT],
         "source": meta.source[:LINE_LIMIT],
-        "address": meta.address[:LINE_LIMIT],
+        "address": inline(meta.address)[:LINE_LIMIT],
         "text": document.text[:EXCERPT],
         "more": max(0, len(document.text) - EXCERPT),
         "uri": face.get("uri") or next((one["uri"] for one in face.get("strip", [])), ""),
@@ -172,7 +173,7 @@ def _lost(drop: Drop, texts: Mapping[str, str]) -> dict[str, Any]:
     return {
         "source_id": drop.source_id,
         "source": drop.source[:LINE_LIMIT],
-        "address": drop.address[:LINE_LIMIT],
+        "address": inline(drop.address)[:LINE_LIMIT],
         "stage": drop.stage[:LINE_LIMIT],
         "reason": drop.reason[:LINE_LIMIT],
         "detail": drop.detail[:LINE_LIMIT],

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from trivium.console import inline
+from trivium.data.pairs.refusals import refusal
 from trivium.data.preview import Previewer
 from trivium.data.shards import ShardSet, names
 from trivium.data.shards.address import Place
@@ -207,4 +209,6 @@ def _reject(drop: Drop, number: int, held: Held) -> dict[str, Any]:
     found = held.get(drop.source_id, [])[:HELD] if drop.reason == "contaminated" else []
     most = BESIDE_LIMIT if drop.against else EXCERPT_LIMIT
     own = {"excerpt": drop.excerpt[:most], "against": drop.against[:most], "scores": scores, "held": found}
-    return {**shown, **texts, **own, "set": number}
+    known = refusal(drop.stage, drop.reason)
+    told = {"means": known.means, "help": known.help} if known else {}
+    return {**shown, **texts, **own, **told, "address": inline(drop.address)[:LINE_LIMIT], "set": number}

@@ -48,7 +48,7 @@ def pair(document: Document, shown: Sequence[Mapping[str, Any]]) -> dict[str, An
     """What a drawn record's card and view need beside its `shown` segments; None for other records.
 
     `groups`: each code (`code` is a segment's number, or None where the record does not hold it) with the numbers of
-    the segments that it draws; `codes`: coloured lines by segment; `boxes`: places over pictures, as shares.
+    the segments that it draws; `codes`: coloured lines by segment; `boxes`: places over pictures, by question.
     """
     meta = document.meta
     if not meta.drawn:
@@ -139,7 +139,8 @@ def _merged(runs: Runs) -> Runs:
 
 
 def boxes(document: Document) -> list[dict[str, Any]]:
-    """What a document of coordinates says of places: label, left, top, width and height as shares of its picture.
+    """What a document of coordinates says of places, one entry a question: its label, the picture's segment, and boxes
+    of left, top, width and height as shares of the picture (a point has no size).
 
     Read off the questions and answers themselves, so that a wrong one is seen.
     """
@@ -152,19 +153,20 @@ def boxes(document: Document) -> list[dict[str, Any]]:
     absolute = f"{picture.width} × {picture.height}" in texts[0].text
     width, height = (picture.width, picture.height) if absolute else (1000, 1000)
     found: list[dict[str, Any]] = []
+    left = BOXES
     for asked, answered in pairwise(texts):
         if asked.loss or not answered.loss:
             continue
         question, answer = _question(asked.text), answered.text.strip()
         label = answer if _BOX.search(question) else question
-        for numbers in _BOX.findall(question) or _BOX.findall(answer):
-            left, top, right, bottom = map(int, numbers)
-            sizes = (left / width, top / height, (right - left) / width, (bottom - top) / height)
-            found.append({"media": at, "label": label[:LABEL], "box": [round(size, 4) for size in sizes]})
-        for x, y in _POINT.findall(answer):
-            sizes = (int(x) / width, int(y) / height, 0.0, 0.0)
-            found.append({"media": at, "label": label[:LABEL], "box": [round(size, 4) for size in sizes]})
-    return found[:BOXES]
+        places = [(*map(int, numbers),) for numbers in _BOX.findall(question) or _BOX.findall(answer)]
+        places += [(int(x), int(y), int(x), int(y)) for x, y in _POINT.findall(answer)]
+        sizes = [(x / width, y / height, (right - x) / width, (low - y) / height) for x, y, right, low in places[:left]]
+        left -= len(sizes)
+        if sizes:
+            shares = [[round(size, 4) for size in one] for one in sizes]
+            found.append({"media": at, "label": label[:LABEL], "boxes": shares})
+    return found
 
 
 def _question(text: str) -> str:

@@ -32,32 +32,79 @@ function flipbook(segment) {
   return box;
 }
 
-// A picture with the places that the record's answers name.
+// A picture with the places that the record's answers name. All places of one question have its number and colour.
 function boxed(record, at) {
   const segment = record.segments[at];
   if (segment.fault) return seen(segment);
   const box = make("div", "boxed");
   add(box, isClip(segment) ? flipbook(segment) : seen(segment));
-  record.pair.boxes.filter((one) => one.media === at).forEach((one, number) => {
-    const [left, top, width, height] = one.box.map((share) => `${share * 100}%`);
-    const place = make("span", one.box[2] || one.box[3] ? "place" : "place point");
-    place.style.left = left;
-    place.style.top = top;
-    place.style.width = width;
-    place.style.height = height;
-    place.style.setProperty("--hue", HUES[number % HUES.length]);
-    place.title = one.label;
-    add(place, make("b", "", String(number + 1)));
-    box.append(place);
+  const marks = [];
+  record.pair.boxes.forEach((asked, number) => {
+    for (const shares of asked.media === at ? asked.boxes : []) {
+      const [left, top, width, height] = shares.map((share) => `${share * 100}%`);
+      const place = make("span", shares[2] || shares[3] ? "place" : "place point");
+      Object.assign(place.style, { left, top, width, height });
+      place.title = asked.label;
+      const name = make("b", "number", String(number + 1));
+      name.title = asked.label;
+      for (const node of [place, name]) {
+        node.dataset.asked = number;
+        node.style.setProperty("--hue", HUES[number % HUES.length]);
+      }
+      add(box, place, name);
+      marks.push({ place, name });
+    }
   });
+  if (marks.length) new ResizeObserver(() => { if (box.clientWidth) setNumbers(box, marks); }).observe(box);
   return box;
 }
+
+// Numbers stand beside their marks, where they hide least: of other numbers, of marks, of what a small mark holds.
+const AROUND = 15, EDGE = 3, SMALL = 40; // pixels: past the picture, of a frame's line, of a mark that is hidden whole
+function setNumbers(box, marks) {
+  const covered = (one, other) =>
+    Math.max(0, Math.min(one.x + one.w, other.x + other.w) - Math.max(one.x, other.x)) *
+    Math.max(0, Math.min(one.y + one.h, other.y + other.h) - Math.max(one.y, other.y));
+  const edges = ({ x, y, w, h }) => [
+    { x, y, w, h: EDGE }, { x, y: y + h - EDGE, w, h: EDGE }, { x, y, w: EDGE, h }, { x: x + w - EDGE, y, w: EDGE, h },
+  ];
+  const held = marks.map(({ place, name }) => ({
+    name, x: place.offsetLeft, y: place.offsetTop, w: place.offsetWidth, h: place.offsetHeight, nw: name.offsetWidth, nh: name.offsetHeight,
+  }));
+  const whole = held.filter((one) => Math.min(one.w, one.h) < SMALL);
+  const lines = held.flatMap(edges);
+  const set = [];
+  for (const { name, x, y, w, h, nw, nh } of held) {
+    let best = null;
+    const across = [x - nw - 1, x + w + 1, x, x + w - nw], down = [y, y - nh - 1, y + h + 1, y + h - nh, y + (h - nh) / 2];
+    across.forEach((left, i) => down.forEach((top, k) => {
+      const at = { x: left, y: top, w: nw, h: nh };
+      const out = left < -AROUND || top < -AROUND || left + nw > box.clientWidth + AROUND || top + nh > box.clientHeight + AROUND;
+      let cost = (out ? 1e6 : 0) + i + k;
+      for (const other of set) cost += 20 * covered(at, other);
+      for (const line of lines) cost += 2 * covered(at, line);
+      for (const other of whole) cost += covered(at, other);
+      if (!best || cost < best.cost) best = { ...at, cost };
+    }));
+    set.push(best);
+    name.style.left = `${best.x}px`;
+    name.style.top = `${best.y}px`;
+  }
+}
+
+// One line for each question; the places of the one that is pointed at stand out.
 function legend(record) {
   if (!record.pair.boxes.length) return null;
   const list = make("ol", "legend");
-  record.pair.boxes.forEach((one, number) => {
-    const item = make("li", "", one.label);
+  record.pair.boxes.forEach((asked, number) => {
+    const item = make("li", "", asked.label);
+    if (asked.boxes.length > 1) add(item, make("span", "soft", ` × ${asked.boxes.length}`));
     item.style.setProperty("--hue", HUES[number % HUES.length]);
+    const point = (on) => {
+      for (const node of list.closest(".pair").querySelectorAll("[data-asked]")) node.classList.toggle("away", on && node.dataset.asked !== String(number));
+    };
+    item.addEventListener("mouseenter", () => point(true));
+    item.addEventListener("mouseleave", () => point(false));
     list.append(item);
   });
   return list;

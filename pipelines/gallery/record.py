@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from trivium.console import inline
 from trivium.data.preview import LIMITS, Preview, Previewer
 from trivium.data.records import Document, Image, Text, Video
 from trivium.data.shards import ShardSet
@@ -84,7 +85,7 @@ def record(shards: ShardSet, at: int, number: int, media: Media) -> dict[str, An
         "licence": meta.license[:LINE_LIMIT],
         "title": meta.title[:LINE_LIMIT],
         "source": meta.source[:LINE_LIMIT],
-        "address": meta.address[:LINE_LIMIT],
+        "address": inline(meta.address)[:LINE_LIMIT],
         "sha256": meta.lineage.source_sha256[:LINE_LIMIT],
         "recipe": meta.lineage.recipe[:LINE_LIMIT],
         "parents": list(meta.lineage.parents[:LIST_LIMIT]),

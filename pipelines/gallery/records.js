@@ -85,7 +85,7 @@ function segmentView(segment, at, record) {
   const size = `${segment.width} × ${segment.height} px`;
   if (!isClip(segment)) {
     add(label, make("span", "", `${at} · ${segment.media}  ${segment.mime}`), make("span", "", size));
-    return add(box, label, add(make("div", "picture"), record.pair ? boxed(record, at) : seen(segment)));
+    return add(box, label, add(make("div", "picture"), seen(segment)));
   }
   const rate = Math.round(segment.fps * 100) / 100;
   add(label, make("span", "", `${at} · ${segment.media}  ${segment.codec || segment.mime}`), make("span", "", `${size}, ${plural(segment.frames, "frame")}, ${rate} a second`));

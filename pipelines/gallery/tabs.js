@@ -32,6 +32,8 @@ function drawRejects() {
     found += list.length;
     const box = make("article", "group"), total = all(list);
     add(box, add(make("h2", "", list[0].reason), make("small", "", `${list[0].stage} · ${corpusOf(list[0])} · ${plural(total, "record")}` + (list.length < total ? `, ${count(list.length)} drawn` : ""))));
+    const { means, help } = list[0];
+    if (means) add(box, make("p", "soft", `${means[0].toUpperCase()}${means.slice(1)}.` + (help ? ` What helps: ${help}.` : "")));
     const few = state.reason === key ? list.length : 6;
     for (const reject of list.slice(0, few)) box.append(rejectRow(reject));
     if (list.length > few) {

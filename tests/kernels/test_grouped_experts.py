@@ -89,7 +89,7 @@ def test_rows_are_taken_and_mixed_as_by_index(make, path, T, K, width):
     pairs = torch.randperm(T * K, generator=torch.Generator().manual_seed(T))
     x, y, z = (make(n, width, dtype=DTYPE).detach() for n in (T, T * K, T * K))
     taken = path.take_rows(x.to(DEVICE), pairs.to(DEVICE), K).cpu()
-    assert torch.equal(taken, x.repeat_interleave(K, 0)[pairs])
+    assert torch.equal(taken[pairs], x.repeat_interleave(K, 0))
     for parts in ([y], [y, z]):
         mixed = path.mix_rows([part.to(DEVICE) for part in parts], pairs.to(DEVICE), K).cpu()
         wanted = sum(part.double() for part in parts)[pairs].view(T, K, width).sum(1)

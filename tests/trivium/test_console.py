@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn
 
 from trivium import console
-from trivium.console import printable, say, size
+from trivium.console import inline, printable, say, size
 
 HOSTILE = "a\x1b[2J\x07\tb\nc\r\x9b1m\u202ed\x00"
 
@@ -30,6 +30,15 @@ def test_no_control_character_is_left(text: str) -> None:
     shown = printable(text)
     assert all(char in "\t\n" or not (ord(char) < 32 or 127 <= ord(char) < 160) for char in shown)
     assert printable(shown) == shown
+
+
+@given(st.text())
+def test_a_name_is_one_line(text: str) -> None:
+    shown = inline(text)
+    assert shown.splitlines() in ([], [shown])
+    assert "\t" not in shown
+    assert inline(shown) == shown
+    assert inline("a\nb\tc\r\x1b[0m\u2028d ü") == "a\\nb\\tc\\r\\x1b[0m\\u2028d ü"
 
 
 @pytest.mark.parametrize(

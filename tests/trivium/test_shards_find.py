@@ -5,6 +5,7 @@ import re
 
 from typer.testing import CliRunner
 
+from trivium import console
 from trivium.cli import app
 from trivium.data.records import Document, Meta, Text, finish, source_id
 from trivium.data.shards import Manifest, write_set
@@ -60,3 +61,66 @@ def test_an_address_is_found_in_records_their_duplicates_rejects_and_takedowns(t
     few = run("shards", "find", "moss", tmp_path, "--limit", 2)
     assert "there may be more than these 2 (--limit)" in few.stderr
     assert few.stdout.count("record") == 2
+
+
+ODD = "dir/a\nb\x1b[2J\tc\u202e.svg"
+SHOWN = r"dir/a\nb\x1b[2J\tc\u202e.svg"
+
+
+def odd_set(folder):
+    """A record and a reject whose file names would break a listing, in a corpus of drawings."""
+    meta = Meta(
+        source_id=source_id("s", ODD), corpus="drawn", domain="d", source="s", address=ODD, license="MIT", language="en"
+    )
+    recipe = {"sources": [{"name": "s"}], "stages": [{"kind": "svg_sanitize"}, {"kind": "svg_draw"}]}
+    base = Manifest(corpus="drawn", domain="d", recipe="0" * 64, resolved=recipe)
+    why = "an element <text>, drawn with whatever fonts a machine has"
+    lost = [
+        Drop(source_id="r" * 26, source="s", address=f"{ODD}z", stage="svg_sanitize", reason="text", detail=why),
+        Drop(source_id="q" * 26, source="s", address="empty.svg", stage="read", reason="empty", excerpt="one\ntwo"),
+        Drop(source_id="p" * 26, source="s", address="odd.svg", stage="heuristics", reason="too_long"),
+    ]
+    record = finish(Document(segments=(Text(text="words"),), meta=meta), {})
+    write_set(folder, [(record, {})], base, rejects={"build": lost})
+    return record
+
+
+def test_no_listing_prints_a_file_s_name_raw(tmp_path):
+    record = odd_set(tmp_path)
+    for command in (
+        ("find", "dir/a", tmp_path),
+        ("show", tmp_path, record.id),
+        ("show", tmp_path, "rrrr"),
+        ("ls", "--records", tmp_path),
+        ("sample", tmp_path),
+    ):
+        told = run("shards", *command).stdout
+        assert "a\nb" not in told
+        assert not set("\t\x1b\u202e") & set(told)
+        assert command[0] == "ls" or SHOWN in told.replace("│\n│ ", ""), told
+
+
+def test_what_is_found_stands_on_one_line_however_narrow_the_terminal(tmp_path, monkeypatch):
+    record = odd_set(tmp_path)
+    for width in (80, 20):
+        monkeypatch.setattr(console.out, "width", width)
+        head, *lines = run("shards", "find", "dir/a", tmp_path).stdout.splitlines()
+        assert head.split() == ["source_id", "is", "address"]
+        assert [re.split(" {2,}", line) for line in lines] == [
+            [record.meta.source_id, f"record {record.id}", f"s: {SHOWN}"],
+            ["r" * 26, "refused by svg_sanitize: text", f"s: {SHOWN}z"],
+        ]
+
+
+def test_a_reject_says_what_its_reason_means_and_what_helps(tmp_path):
+    odd_set(tmp_path)
+    told = " ".join(run("shards", "show", tmp_path, "rrrr").stdout.split())
+    assert "it has words, which other machines would draw" in told
+    assert "set `policy.text: true`" in told
+    facts = json.loads(run("shards", "show", tmp_path, "rrrr", "--json").stdout)
+    assert (facts["rejected"]["reason"], list(facts["refusal"])) == ("text", ["means", "help"])
+    read = run("shards", "show", tmp_path, "qqqq").stdout
+    assert "a file without a byte" in read
+    assert "what helps" not in read
+    assert re.search(r"excerpt +one *\n +two", read), "an excerpt keeps its lines"
+    assert "refusal" not in json.loads(run("shards", "show", tmp_path, "pppp", "--json").stdout)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trivium.console import counted, emit_json, note, out, printable
+from trivium.console import counted, emit_json, inline, note, out
 
 if TYPE_CHECKING:
     from trivium.data.quality.labelled import Labelled
@@ -124,7 +124,7 @@ def score(
         emit_json({"model": model.digest, "scores": found})
         return
     for row in found:
-        out.print(f"{row['score']:.4f}  {printable(row['name'])}", markup=False, highlight=False, soft_wrap=True)
+        out.print(f"{row['score']:.4f}  {inline(row['name'])}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_held_out(found: "HeldOut", label: str) -> None:

@@ -38,11 +38,7 @@ def find(
     if as_json:
         emit_json({"found": found, "damaged": [str(fault) for fault in faults.found]})
     elif found:
-        rows = [[one["source_id"], one["is"], f"{one['source']}: {one['address']}"] for one in found]
-        names = ["source_id", "is", "address"]
-        if len({one["set"] for one in found}) > 1:
-            names, rows = ["set", *names], [[one["set"], *row] for one, row in zip(found, rows, strict=True)]
-        out.print(view.table("", names, rows))
+        out.print(view.found_view(found), soft_wrap=True, highlight=False)
     complain(faults.found)
     if not found:
         note(f"{address!r} is no part of an address in {counted(len(paths), 'place')}, of a record or of a reject")

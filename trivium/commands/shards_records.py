@@ -41,7 +41,7 @@ def show(
             faults(fault)
     found = _find(sets, key, path, faults, manifests)
     if not isinstance(found, tuple):
-        _show_lost(found, as_json)
+        _show_lost(found, sets, as_json)
         complain(faults.found)
         return
     shards, seen = found
@@ -129,16 +129,22 @@ def _lost(shards: "ShardSet", key: str, tell: "Faults") -> "Iterator[Drop]":
     yield from (drop for drop in shards.rejects(tell) if drop.source_id.startswith(key) and drop.stage != STAGE)
 
 
-def _show_lost(drop: "Drop", as_json: bool) -> None:
+def _show_lost(drop: "Drop", sets: "list[ShardSet]", as_json: bool) -> None:
     import msgspec
 
     from trivium.commands import shards_view as view
+    from trivium.data.pairs.refusals import STAGES, refusal
     from trivium.data.shards.relatives import Gone
 
+    if isinstance(drop, Gone):
+        emit_json({"taken_down": msgspec.to_builtins(drop)}) if as_json else out.print(view.gone_view(drop))
+        return
+    drawn = any(stage.get("kind") in STAGES for shards in sets for stage in shards.manifest.resolved.get("stages", ()))
+    known = refusal(drop.stage, drop.reason, drawn=drawn)
     if as_json:
-        emit_json({"taken_down" if isinstance(drop, Gone) else "rejected": msgspec.to_builtins(drop)})
+        emit_json({"rejected": msgspec.to_builtins(drop), **({"refusal": msgspec.to_builtins(known)} if known else {})})
     else:
-        out.print(view.gone_view(drop) if isinstance(drop, Gone) else view.reject_view(drop))
+        out.print(view.reject_view(drop, known))
 
 
 def _save(shards: "ShardSet", number: int, folder: Path) -> None:

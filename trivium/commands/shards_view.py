@@ -18,10 +18,11 @@ from rich.table import Table
 from rich.text import Text as RichText
 from rich.tree import Tree
 
-from trivium.console import counted, printable, size
+from trivium.console import counted, inline, printable, size
 from trivium.data.records import Document, Evidence, Image, Text, Video
 
 if TYPE_CHECKING:
+    from trivium.data.pairs.refusals import Refusal
     from trivium.data.shards.diff import Change, Difference
     from trivium.data.shards.manifest import Manifest
     from trivium.data.shards.rebuild import Checked
@@ -38,7 +39,7 @@ class Name:
     """A path in a cell: where there is no room for it, it goes on in the next line behind a /, -, _ or dot."""
 
     def __init__(self, text: str) -> None:
-        self.text = printable(text)
+        self.text = inline(text)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         return Measurement(min(len(self.text), 8), len(self.text)).with_maximum(options.max_width)
@@ -53,7 +54,10 @@ class Name:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else printable(str(value))
+    """A list of texts goes on one line each; nothing else makes a line of its own."""
+    if isinstance(value, list | tuple):
+        return "\n".join(map(inline, value))
+    return f"{value:,}" if isinstance(value, int) else inline(str(value))
 
 
 def counts(tokenizer: str | None, sums: Sequence[int]) -> list[Any]:
@@ -95,12 +99,12 @@ def sets_table(facts: list[dict[str, Any]]) -> Table:
         row[0] = Name(os.path.relpath(one["path"], above) if above else str(one["path"]))
         row[1] += " (a part)" if one["limit"] is not None else ""
         row[3:5] = counts(one["tokenizer"], (one["tokens"], one["patches"]))
-    return table(f"sets below {printable(above)}" if above else "", headings, rows)
+    return table(f"sets below {inline(above)}" if above else "", headings, rows)
 
 
 def stat_view(facts: dict[str, Any], manifest: "Manifest") -> Group:
     """The tables of one set."""
-    parts: list[RenderableType] = [Rule(RichText(f"{facts['corpus']}  {printable(facts['path'])}"), align="left")]
+    parts: list[RenderableType] = [Rule(RichText(f"{facts['corpus']}  {inline(facts['path'])}"), align="left")]
     about = [f"recipe {facts['recipe'][:12] or '–'}", f"tokenizer {(facts['tokenizer'] or 'none')[:12]}"]
     about += [f"pictures {(facts['pictures'] or 'none')[:12]}", counted(facts["images"], "image")]
     parts.append(Columns([RichText(one, style="dim", no_wrap=True) for one in about], padding=(0, 3)))
@@ -166,15 +170,15 @@ def record_view(facts: dict[str, Any], document: Document, media: Mapping[str, b
 
                 shown, drawn = picture(media[segment.media], width - 4)
             parts += [Rule(name, align="left"), shown] if drawn else [Panel(shown, title=name, title_align="left")]
-    rows = [
+    rows: list[list[Any]] = [
         ["corpus", f"{meta.corpus} ({meta.domain})"],
         ["licence", meta.license],
         ["language", meta.language or "(none)"],
         ["title", meta.title or "(none)"],
         ["source_id", meta.source_id],
         ["cluster", meta.cluster or "(alone)"],
-        ["duplicates", "\n".join(meta.duplicates) or "(none)"],
-        ["scores", "\n".join(f"{name} {value:g}" for name, value in sorted(meta.scores.items())) or "(none)"],
+        ["duplicates", meta.duplicates or "(none)"],
+        ["scores", [f"{name} {value:g}" for name, value in sorted(meta.scores.items())] or "(none)"],
         *([["questions", _questions(meta.evidence)]] if meta.evidence else []),
         ["stored", f"{facts['shard']} at byte {facts['offset']:,}, {counted(facts['size'], 'byte')}"],
         ["members", ", ".join(f"{name} {count:,}" for name, count in facts["members"].items())],
@@ -185,17 +189,16 @@ def record_view(facts: dict[str, Any], document: Document, media: Mapping[str, b
     return Group(*parts)
 
 
-def _questions(evidence: Sequence[Evidence]) -> str:
-    lines = [
+def _questions(evidence: Sequence[Evidence]) -> list[str]:
+    return [
         f"{one.task}: answer at {one.answer:,}, rests on {', '.join(f'{place:,}' for place in one.at)}"
         for one in evidence
     ]
-    return "\n".join(lines)
 
 
 def lineage_view(chain: dict[str, Any], onto: Tree | None = None) -> Tree:
     """From the record down to the bytes that it was made of."""
-    label = RichText(printable(f"{chain['id']}  {chain.get('set', '(in none of these sets)')}"))
+    label = RichText(inline(f"{chain['id']}  {chain.get('set', '(in none of these sets)')}"))
     tree = Tree(label) if onto is None else onto.add(label)
     if chain.get("missing"):
         return tree
@@ -204,9 +207,7 @@ def lineage_view(chain: dict[str, Any], onto: Tree | None = None) -> Tree:
     for step in reversed(chain["steps"]):
         seed = "" if step.get("seed") is None else f" seed {step['seed']}"
         tree.add(
-            RichText(
-                printable(f"step {step['name']} v{step['version']} {step.get('parameters', '')[:12]}{seed}".rstrip())
-            )
+            RichText(inline(f"step {step['name']} v{step['version']} {step.get('parameters', '')[:12]}{seed}".rstrip()))
         )
     tree.add(f"recipe {chain['recipe'][:16] or '(none)'}")
     for parent in chain["parents"][:MOST_PARENTS]:
@@ -214,19 +215,27 @@ def lineage_view(chain: dict[str, Any], onto: Tree | None = None) -> Tree:
     if len(chain["parents"]) > MOST_PARENTS:
         tree.add(f"and {len(chain['parents']) - MOST_PARENTS:,} more (--json lists them)")
     source = ", ".join(f"{key}: {_plain(value)}" for key, value in chain["source"].items() if not _empty(value))
-    place = tree.add(RichText(printable(f"source {source}")))
-    place.add(RichText(printable(f"at {chain['address']}"))).add(f"bytes sha256 {chain['sha256'] or 'unknown'}")
+    place = tree.add(RichText(inline(f"source {source}")))
+    place.add(RichText(inline(f"at {chain['address']}"))).add(f"bytes sha256 {chain['sha256'] or 'unknown'}")
     return tree
 
 
-def reject_view(drop: "Drop") -> RenderableType:
-    """Why something was refused."""
+def reject_view(drop: "Drop", known: "Refusal | None" = None) -> RenderableType:
+    """Why something was refused; `known`: what the reason means, and what helps."""
     rows = [[name, getattr(drop, name)] for name in drop.__struct_fields__]
     rows = [[name, value] for name, value in rows if not (name == "error" and not value) and not _empty(value)]
+    if known:
+        told = [["which means", known.means], *([["what helps", known.help]] if known.help else [])]
+        at = next(place for place, row in enumerate(rows) if row[0] == "reason") + 1
+        rows[at:at] = told
     for row in rows:
         if isinstance(row[1], dict):
-            row[1] = "\n".join(f"{score} {value:g}" for score, value in sorted(row[1].items()))
-    return table("rejected", ["what", "is"], [[name, str(value)] for name, value in rows])
+            row[1] = [f"{score} {value:g}" for score, value in sorted(row[1].items())]
+        elif row[0] in ("excerpt", "against"):
+            row[1] = row[1].split("\n")
+    return table(
+        "rejected", ["what", "is"], [[name, value if isinstance(value, list) else str(value)] for name, value in rows]
+    )
 
 
 def _empty(value: Any) -> bool:
@@ -243,12 +252,28 @@ def _plain(value: Any) -> str:
     return "true" if value is True else str(value)
 
 
+def found_view(found: list[dict[str, Any]]) -> RichText:
+    """One line for each, in columns: no line is cut or broken, so that ids can be taken from it in one piece."""
+    several = len({one["set"] for one in found}) > 1
+    rows = [[one["source_id"], inline(one["is"]), inline(f"{one['source']}: {one['address']}")] for one in found]
+    if several:
+        rows = [[*row, inline(one["set"])] for row, one in zip(rows, found, strict=True)]
+    headings = ["source_id", "is", "address", *(["set"] if several else [])]
+    lines = [headings, *rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(headings) - 1)]
+    texts = [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[-1]]) for line in lines
+    ]
+    made = RichText(texts[0] + "\n", style="bold", no_wrap=True, overflow="ignore")
+    return made.append(RichText("\n".join(texts[1:]), style="not bold"))
+
+
 def gone_view(gone: "Gone") -> Group:
     """When and why a record was taken down."""
     on = f" on {gone.when}" if gone.when else ""
     said = f"{gone.id or gone.source_id} was taken down{on}: {gone.detail}"
     rows = [["id", gone.id], ["source_id", gone.source_id], ["source", gone.source], ["address", gone.address]]
-    return Group(RichText(printable(said), style="yellow"), table("", ["what", "was"], rows))
+    return Group(RichText(inline(said), style="yellow"), table("", ["what", "was"], rows))
 
 
 def indexes_view(checked: "Sequence[Checked]") -> Group:
@@ -287,7 +312,7 @@ def diff_view(found: "Difference") -> RenderableType:
         parts.append(RichText(f"manifest keys that differ: {', '.join(found.manifest)}"))
     if found.files:
         shown = ", ".join(found.files[:20]) + (f" and {len(found.files) - 20:,} more" if len(found.files) > 20 else "")
-        parts.append(RichText(f"files that differ: {printable(shown)}"))
+        parts.append(RichText(f"files that differ: {inline(shown)}"))
     return Group(*parts)
 
 
@@ -331,6 +356,6 @@ def sample_view(drawn: list[dict[str, Any]], characters: int = 400) -> Group:
         document: Document = one["of"]
         text = document.text[:characters] + ("…" if len(document.text) > characters else "")
         media = "".join(f"[{name}] " for name in document.media)
-        title = f"{one['id']}  {counted(one['tokens'], 'token')}  {printable(document.meta.address)}"
+        title = f"{one['id']}  {counted(one['tokens'], 'token')}  {inline(document.meta.address)}"
         parts.append(Panel(RichText(printable(media + text)), title=RichText(title), title_align="left"))
     return Group(*parts)

@@ -16,6 +16,7 @@ from trivium.data.scene.pov.read import Scene, read
 
 WHAT = "a ray-traced scene"
 _MOST = 60  # objects that facts list; a scene of more has no list
+_ENDLESS = {"plane"}  # a floor has no middle
 _VISIBLE = 12  # pixels of an object from which a person sees it
 _GRID = 4_000_000  # rays times objects that are followed
 
@@ -32,7 +33,7 @@ def facts_of(code: str, width: int, height: int, clock: float = 0.0) -> Facts:
             kind=thing.kind,
             text=thing.text,
             color=thing.color.word,
-            box=None if boxes is None else boxes[number],
+            box=None if boxes is None or thing.kind in _ENDLESS else boxes[number],
             sizes=thing.sizes,
         )
         for number, thing in enumerate(scene.things)

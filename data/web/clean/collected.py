@@ -47,6 +47,7 @@ class CleanRules(Strict, frozen=True, kw_only=True):
 
     max_chars: Count = 60_000  # of code; longer pages are refused (too_long)
     max_elements: Count = 3000  # drawn; more are refused (too_many_elements)
+    max_depth: Count = 256  # elements in elements; deeper pages are refused (too_deep). Chromium flattens below 512
     min_words: Annotated[int, Meta(ge=0)] = 5  # that can be seen; fewer are refused (no_text)
     max_picture: Count = 120_000  # a larger one is drawn anew, smaller
     max_font: Count = 160_000  # a larger one is left out

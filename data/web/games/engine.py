@@ -153,7 +153,7 @@ def _judge(visit: Visit, errors: Sequence[object] = ()) -> None:
     """Raises GuardError for a page that failed or wanted more than its own files."""
     serving = visit.serving
     if serving.count_refused:
-        raise GuardError("external_reference", f"{serving.count_refused} in all, the first is {serving.refused[0]}")
+        raise GuardError("external_reference", serving.asked())
     if serving.count_missing:
         raise GuardError("missing_file", f"{serving.count_missing} in all, the first is {serving.missing[0]}")
     if serving.leads:

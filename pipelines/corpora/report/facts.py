@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 
-from trivium.console import printable
+from trivium.console import inline, printable
 from trivium.data.config import digest, to_mapping
+from trivium.data.pairs.refusals import STAGES, refusal
 from trivium.data.policy import Limit
 from trivium.data.shards import Manifest
 from trivium.data.stage import Drop, StageConfig
@@ -127,6 +128,7 @@ def _harmless(value: Any) -> Any:
 def _stages(story: Story) -> list[dict[str, Any]]:
     kinds = {READ: READ, **{name: _kind(config) for name, config in _configs(story.recipe).items()}}
     found: list[dict[str, Any]] = []
+    drawn = not STAGES.isdisjoint(kinds.values())
     for name, kind in kinds.items():
         came, kept = story.counts.get(f"{name}/in", 0), story.counts.get(f"{name}/kept", 0)
         if not came and (story.until is not None or story.stopped):
@@ -138,9 +140,11 @@ def _stages(story: Story) -> list[dict[str, Any]]:
         reasons = []
         for reason, count in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])):
             one = seen.get(reason, Refusals())
+            known = refusal(kind, reason, drawn=drawn)
             reasons.append(
                 {
                     "reason": reason,
+                    **({"means": known.means, "help": known.help} if known else {}),
                     "count": count,
                     "errors": one.errors,
                     "sources": dict(sorted(one.sources.items())),
@@ -165,7 +169,7 @@ def _stages(story: Story) -> list[dict[str, Any]]:
 def _example(drop: Drop) -> dict[str, Any]:
     shown = {
         "source": drop.source,
-        "address": clipped(drop.address),
+        "address": clipped(inline(drop.address)),
         "detail": clipped(drop.detail),
         "excerpt": drop.excerpt,
     }
@@ -297,7 +301,7 @@ def _member(member: Member) -> dict[str, Any]:
     return earlier | {
         "source_id": member.source_id,
         "source": clipped(member.source),
-        "address": clipped(member.address),
+        "address": clipped(inline(member.address)),
         "similarity": member.similarity,
         "excerpt": member.excerpt,
     }

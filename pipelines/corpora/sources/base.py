@@ -15,6 +15,7 @@ from trivium.data.config import Strict
 from trivium.data.records import source_id
 from trivium.data.stage import Content, Drop, Outcome, Raw
 from trivium.errors import InputError
+from trivium.pipelines.inputs import default_list, load_inputs
 
 READ = "read"  # the stage name of drops that a reader makes
 
@@ -35,11 +36,24 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AbsentError(InputError):
-    """An input is not there; `keys` lead from the source to the path that names it."""
+    """An input is not there; `keys` lead from the source to the path that names it.
 
-    def __init__(self, message: str, keys: tuple[str | int, ...]) -> None:
+    `what` is its message without what to do, `bring` the names that `trivium inputs fetch` would bring it by.
+    """
+
+    def __init__(
+        self, message: str, keys: tuple[str | int, ...], *, what: str = "", bring: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(message)
-        self.keys = keys
+        self.keys, self.what, self.bring = keys, what or message, bring
+
+
+def known_input(name: str) -> bool:
+    """Whether `trivium inputs fetch` brings an input of this name; without a checkout, and so a list, any may be."""
+    try:
+        return bool(name) and name in load_inputs(default_list())
+    except InputError:
+        return True
 
 
 class RefusedError(Exception):
@@ -87,16 +101,14 @@ class Source(Strict, kw_only=True, tag_field="kind"):
         return () if "://" in self.path else (self.root(base),)
 
     def check(self, base: Path) -> None:
-        """Raises InputError before any work when the input is not there; an address is asked when it is listed."""
+        """Raises AbsentError before any work when the input is not there; an address is asked when it is listed."""
         if "://" in self.path or (root := self.root(base)).exists():
             return
-        name = self.inputs or "NAME"
-        hint = "" if self.inputs else " (names: trivium inputs list)"
         relative = "" if Path(self.path).expanduser().is_absolute() else f" (path {self.path}, relative to the recipe)"
-        raise InputError(
-            f"source {self.name!r}: {root.resolve()} does not exist{relative}; bring it with "
-            f"`trivium inputs fetch {name}`{hint} or mend `path` in the recipe"
-        )
+        bring = (self.inputs,) if known_input(self.inputs) and self.inputs in root.parts else ()
+        what = f"source {self.name!r}: {root.resolve()} does not exist{relative}"
+        cure = f"bring it with `trivium inputs fetch {self.inputs}` or mend" if bring else "mend"
+        raise AbsentError(f"{what}; {cure} `path` in the recipe", ("path",), what=what, bring=bring)
 
     def places(self, base: Path) -> Iterator[Place]:
         """The files to read, sorted, names only; runs in the driver."""

@@ -61,6 +61,7 @@ def test_files_travel_with_the_item_and_nothing_without_code_does(draw):
         ("black 50 50 3 3", {}, "blank"),
         ("black 50 50 3 3", {"min_ink": 0.0}, "one_colour"),
         ("red 0 20 30 40", {"max_edge_ink": 0.0}, "clipped"),
+        ("red 0 0 100 90", {"min_detail": 0.02}, "plain"),
         ("red 10 20 30 40", {"min_side": 128}, "too_small"),
         ("red 10 20 30 40", {"max_pixels": 9999}, "too_large"),
         ("mauve 0 0 10 10", {}, "refused"),
@@ -111,6 +112,7 @@ def test_a_look_is_of_pixels_and_not_of_bytes(drawer):
     assert one == other
     assert np.array_equal(np.asarray(Image.open(io.BytesIO(one.png))), pixels)
     assert (one.ink, one.edge_ink, one.background) == (round(200 / 2400, 6), 0.0, "#ffffff")
+    assert one.detail == round((10 + 20 + 10 + 20 - 1) / (39 * 59), 6), "the block's first and next columns and rows"
     assert looker.look(png(pixels), (10, 20, 30)).ink == round(2200 / 2400, 6)
     clear = np.dstack([pixels, np.where(pixels[..., 0] == 255, 0, 255).astype(np.uint8)])
     assert looker.look(png(clear)).pixels == one.pixels

@@ -94,10 +94,12 @@ def solve(question, facts, code):
     found = fields(question, getattr(WORDS.questions, question.about))
     match question.about:
         case "count":
+            assert len(facts.parts) > 1, "it could only be one"
             return str(len(kind_of(found["things"], facts)))
         case "count_color":
             alike = kind_of(found["things"], facts)
             assert all(part.color for part in alike)
+            assert len({color(part.color) for part in alike}) > 1, "it could only be all"
             return str(sum(color(part.color) == found["color"] for part in alike))
         case "color":
             return color(the(found["part"], facts).color)
@@ -143,6 +145,7 @@ def solve(question, facts, code):
 def test_every_answer_is_the_only_one_that_the_facts_allow(facts, code, seed):
     asked = Asker(facts, WIDTH, HEIGHT, WORDS, Dice(seed), code=code).questions(50)
     assert len({question.text for question in asked}) == len(asked)
+    assert not asked or {question.about for question in asked} - {"pixels", "most_color"}, "nothing of what it shows"
     for question in asked:
         assert solve(question, facts, code) == question.answer
         if facts.cut:
@@ -150,6 +153,22 @@ def test_every_answer_is_the_only_one_that_the_facts_allow(facts, code, seed):
     assert asked == Asker(facts, WIDTH, HEIGHT, WORDS, Dice(seed), code=code).questions(50)
     several = Asker(facts, WIDTH, HEIGHT, WORDS, Dice(seed), code=code, alone=False).questions(50)
     assert not {question.about for question in several} & {"larger", "left", "above", "most_color", "pixels"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "about"),
+    [
+        ((), set()),  # an icon of paths: its size and the colour of its paper are all that is known
+        (("black",), {"color", "pixels", "most_color"}),
+        (("black", "black"), {"count", "pixels", "most_color"}),
+        (("black", "red"), {"count", "count_color", "pixels", "most_color"}),
+    ],
+)
+def test_nothing_is_asked_that_has_one_answer_or_says_nothing(parts, about):
+    made = tuple(Part(kind="circle", color=color) for color in parts)
+    found = Facts(what="an icon", parts=made, colors={"#ffffff": 0.8, "#000000": 0.2})
+    asked = Asker(found, 112, 112, WORDS, Dice(0), code="<svg/>").questions(50)
+    assert {question.about for question in asked} == about
 
 
 def test_many_kinds_of_questions_are_asked_and_no_more_than_wanted():
@@ -211,6 +230,13 @@ def test_every_coordinate_lies_in_the_picture_and_is_its_part_s(facts, normalise
             assert [other for other in facts.parts if other.box and scale.box(other.box) == found["box"]] == [part]
         else:
             near(numbers, the(found["part"], facts).box, center=question.about == "center")
+
+
+def test_what_fills_the_picture_is_no_place_in_it():
+    parts = [Part(kind="floor", box=(0, 0, 100, 95)), Part(kind="box", box=(10, 10, 30, 40))]
+    asked = located(Facts(what="a room", parts=tuple(parts)), Scale(100, 100, normalised=False), WORDS, Dice(1), 20)
+    assert asked
+    assert not any("floor" in question.text + question.answer for question in asked)
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,3 +1,5 @@
+import re
+
 import msgspec
 import pytest
 from hypothesis import example, given, settings
@@ -12,7 +14,7 @@ from trivium.data.pairs.wording import DEFAULT
 from trivium.data.records import Text, Video, finish, source_id
 from trivium.data.shards import Manifest, write_set
 from trivium.data.shards.verify import verify
-from trivium.data.stage import Drop
+from trivium.data.stage import Draft, Drop
 from trivium.errors import ConfigError
 
 CODE = "red 10 20 30 40\nblue 60 10 20 20\nblack 5 70 90 10"
@@ -142,7 +144,12 @@ def test_a_session_is_a_chain_of_edits_that_can_be_made_by_hand(item, blocks, dr
     stage = PairTasks.Config(shares=ALL, session=rules).build()
 
     def session():
-        return next((o for o in stage.process(item) if o.document.meta.address == "a.txt#session"), None)
+        found = list(stage.process(item))
+        refused = [o.detail for o in found if isinstance(o, Drop)]
+        made = [o for o in found if isinstance(o, Draft) and o.document.meta.address == "a.txt#session"]
+        assert [o.reason for o in found if isinstance(o, Drop)] == ["no_session"] * len(refused)
+        assert len(found) > len(refused)  # the item's other documents
+        return next(iter(made + refused), None)
 
     draft = session()
     segments, meta = draft.document.segments, draft.document.meta
@@ -173,7 +180,7 @@ def test_a_session_is_a_chain_of_edits_that_can_be_made_by_hand(item, blocks, dr
         assert drawer._look(drawing).png == draft.media[drawn.media]
     assert session() == draft
     stage._sessions.rules = msgspec.structs.replace(rules, steps=3)
-    assert session() is None  # shorter than wanted
+    assert re.fullmatch(r"the item's .* kept; \d+ of 3,000 tokens after 3 edits; it may have no more", session())
     stage._sessions.rules = SessionRules()
     assert session() is None  # not chosen
     stage.close()

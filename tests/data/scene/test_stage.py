@@ -66,7 +66,7 @@ def test_a_generated_scene_is_seen_by_several_cameras(stage: SceneDraw) -> None:
     sheet = sheet_of(drawn)
     assert list(sheet.views.values()) == ["clock 0", "clock 0.3"]
     assert drawn.media["i0.png"] != drawn.media["i1.png"]
-    assert all(part.box is not None for part in sheet.facts.parts)
+    assert all((part.box is None) == (part.kind == "plane") for part in sheet.facts.parts)
     with pytest.raises(msgspec.ValidationError, match="there are still-life"):
         msgspec.convert({"name": "x", "license": "MIT", "count": 1, "kinds": ["x"]}, SceneGenerator)
 

@@ -10,6 +10,7 @@ from trivium.data.pairs import bundle
 from trivium.data.stage import Draft, Drop, Raw
 from trivium.data.web.clean.collected import CleanRules, Collected, Request, Rule
 from trivium.data.web.clean.task import clean
+from trivium.data.web.draw import PageDraw, PageDrawRules
 from trivium.data.web.engine import PageEngine, PageView
 from trivium.data.web.normalise import PageClean, files_of
 from trivium.data.web.screen import Screen
@@ -98,12 +99,28 @@ def test_a_page_is_what_is_drawn_and_draws_the_same_by_itself(stage: PageClean, 
         ("error_page", {"site/index.html": b"<h1>404 Not Found</h1><p>The page could not be found on this server."}),
         ("too_many_elements", {"site/index.html": b"<b>a b c d e f</b> " * 300}),
         ("no_text", {"site/index.html": b"<div style='height:100px;background:red'>"}),
+        ("too_deep", {"site/index.html": b"<div>" * 100_000 + b"a b c d e f"}),
+        ("too_many_elements", {"site/index.html": b"<i></i>" * 100_001}),
     ],
 )
 def test_what_is_no_page_to_learn_from_is_refused(stage: PageClean, reason: str, files: dict[str, bytes]) -> None:
     [made] = stage.process(raw(files))
     assert isinstance(made, Drop)
     assert made.reason == reason, made
+
+
+@pytest.mark.parametrize(
+    ("said", "page"),
+    [
+        ("its style sheet ../css/a.css is not in its folder", b"<link rel=stylesheet href=../css/a.css><p>a b c d e f"),
+        ("its style sheet //cdn.example/x.css is", b"<link rel=stylesheet href=//cdn.example/x.css><p>a b c d e f"),
+    ],
+)
+def test_a_refusal_says_an_address_as_its_author_wrote_it(stage: PageClean, said: str, page: bytes) -> None:
+    [made] = stage.process(raw({"site/index.html": page}))
+    assert isinstance(made, Drop)
+    assert made.detail.startswith(said), made
+    assert "page.test" not in made.detail
 
 
 @pytest.mark.parametrize(
@@ -187,3 +204,24 @@ def test_no_style_or_title_ends_its_element() -> None:
     assert code.count("</style>") == code.count("</title>") == 1
     assert code.index("</style>") > code.index("x()")
     assert "<script" not in code.partition("</style>")[2]
+
+
+PANEL = (
+    b"<title>huge</title><h1>Huge</h1><p>a b c d e</p><div style='width:20000px;height:20000px;background:red'></div>"
+)
+
+
+def test_a_page_that_is_a_panel_of_one_colour_is_plain(stage: PageClean, engine: PageEngine) -> None:
+    """A tenth of it is white, so it is not of one colour, and red is taken for the paper that the rest is drawn on."""
+    [page] = stage.process(raw({"site/index.html": PANEL}))
+    [words] = stage.process(raw({"site/index.html": b"<h1>Seeds</h1>" + b"<p>a page with some words on it</p>" * 9}))
+    draw = PageDraw.Config(phone=0, part=0, draw=PageDrawRules(edits=0, bugs=0)).build()
+    draw._drawer.engine = engine
+    draw._drawer._looker.open()
+    try:
+        [made], [kept] = draw.process(page), draw.process(words)
+    finally:
+        draw._drawer._looker.close()
+    assert isinstance(made, Drop)
+    assert made.reason == "plain", made
+    assert isinstance(kept, Draft), kept

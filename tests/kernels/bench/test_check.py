@@ -73,7 +73,7 @@ def test_figures_of_two_processes_are_never_divided():
 
 def test_what_is_not_measured_is_missing_and_what_is_wrong_fails():
     nothing = verdicts(whole())
-    assert {v.target for v in nothing} == {"K1", "K2", "K3", "K4", "K5", "K6"}
+    assert {v.target for v in nothing} == {"K1", "K2", "K3", "K4", "K5", "K6", "K8", "K9", "K11"}
     assert {v.state for v in nothing} == {"missing"}
     ours_red = whole(run([row("trivium", peer=False, red="dA is 1 off"), row("fla-core", 5.0)]))
     assert states(ours_red, "K1", SHAPE) == {"must": "FAIL", "goal": "FAIL"}

@@ -83,7 +83,7 @@ def test_facts_as_json_are_the_manifest(recipe_file, tmp_path):
     ("arguments", "message"),
     [
         (("--set", "stages.0.max_dept=3"), "did you mean 'max_depth'"),
-        (("--set", "sources.0.path=nowhere"), "trivium inputs fetch"),
+        (("--set", "sources.0.path=nowhere"), "does not exist; mend `path` in the recipe"),
         (("--", "--direct_worker=2"), "Beam has no option --direct_worker"),
         (("--", "--runner=DirectRunner"), "is refused"),
         (("--", "--runner=Nope"), "Beam has no runner 'Nope'; known: DataflowRunner, FlinkRunner, FnApiRunner"),

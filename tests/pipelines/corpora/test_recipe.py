@@ -115,6 +115,33 @@ def test_a_missing_input_is_found_at_its_line(tmp_path):
         load_recipe(path)
 
 
+def test_all_missing_inputs_are_named_at_once_with_one_command(tmp_path):
+    path, cache = tmp_path / "mine.yaml", tmp_path / "inputs"
+    sources = [("one", cache / "git-doc/html", "git-doc"), ("two", cache / "python3.11-doc", "python3.11-doc")]
+    sources += [("three", cache / "git-doc/more", "git-doc"), ("mine", tmp_path / "my/pages", "")]
+    lines = [
+        f"  - {{kind: html_folder, name: {name}, path: {where}, license: MIT{f', inputs: {key}' if key else ''}}}"
+        for name, where, key in sources
+    ]
+    head, tail = ["version: 1", "corpus: c", "domain: d", "sources:"], ["stages: [{kind: extract_html}]"]
+    path.write_text("\n".join([*head, *lines, *tail]))
+    with pytest.raises(InputError) as caught:
+        load_recipe(path)
+    said = str(caught.value)
+    assert said.count("trivium inputs fetch") == 1
+    assert "bring what is a package with `trivium inputs fetch git-doc python3.11-doc`, or mend the paths of" in said
+    for number, (name, where, _) in enumerate(sources, 5):
+        assert f"{path}:{number}: source '{name}': {where} does not exist" in said
+    path.write_text("\n".join([*head, lines[3], *tail]))
+    with pytest.raises(InputError) as caught:
+        load_recipe(path)
+    own = f"{path}:5: source 'mine': {tmp_path}/my/pages does not exist; mend `path` in the recipe"
+    assert str(caught.value) == own
+    path.write_text("\n".join([*head, *lines[:2], *tail]))
+    with pytest.raises(InputError, match=r"bring them with `trivium inputs fetch git-doc python3.11-doc`, or mend the"):
+        load_recipe(path)
+
+
 def test_paths_are_relative_to_the_recipe_and_overrides_to_the_working_directory(tmp_path, monkeypatch):
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages/a.html").write_text("<p>x")
@@ -122,7 +149,7 @@ def test_paths_are_relative_to_the_recipe_and_overrides_to_the_working_directory
     recipe = load_recipe(RECIPE, ("sources.0.path=pages",))
     assert recipe.sources[0].root(RECIPE.parent).resolve() == tmp_path / "pages"
     for wrong in ("elsewhere", "../../x"):
-        with pytest.raises(InputError, match="trivium inputs fetch") as caught:
+        with pytest.raises(InputError, match="mend `path`") as caught:
             load_recipe(RECIPE, (f"sources.0.path={wrong}",))
         absent = (tmp_path / wrong).resolve()
         assert str(caught.value).startswith(f"--set sources.0.path={wrong}: source 'python-docs': {absent} does not")

@@ -94,14 +94,18 @@ def test_large_and_empty_pages_are_rejected(tmp_path):
 
 
 def test_a_missing_input_names_the_cure(tmp_path):
-    source = HtmlFolder(name="s", path="../up/./nowhere", license="l", inputs="python3.11-doc")
-    with pytest.raises(InputError, match=r"trivium inputs fetch python3.11-doc") as caught:
+    cache = "../cache/./python3.11-doc/html"
+    source = HtmlFolder(name="s", path=cache, license="l", inputs="python3.11-doc")
+    with pytest.raises(InputError, match=r"trivium inputs fetch python3.11-doc`") as caught:
         source.check(tmp_path / "recipes")
-    where = f"{tmp_path}/up/nowhere does not exist (path ../up/./nowhere, relative to the recipe)"
+    where = f"{tmp_path}/cache/python3.11-doc/html does not exist (path {cache}, relative to the recipe)"
     assert where in str(caught.value)
     assert caught.value.exit_code == 2
-    with pytest.raises(InputError, match=f"{tmp_path}/gone does not exist; bring it"):
-        HtmlFolder(name="s", path=str(tmp_path / "gone"), license="l").check(tmp_path / "recipes")
+    own = str(tmp_path / "gone")
+    for inputs in ("", "my-own", "python3.11-doc"):  # none, no package of the list, and a folder of the user's own
+        with pytest.raises(InputError, match=f"{own} does not exist; mend `path`") as caught:
+            HtmlFolder(name="s", path=own, license="l", inputs=inputs).check(tmp_path / "recipes")
+        assert "fetch" not in str(caught.value)
     with pytest.raises(InputError, match="holds no file ending in"):
         list(HtmlFolder(name="s", path=".", license="l").places(tmp_path))
 

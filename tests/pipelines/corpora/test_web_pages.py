@@ -110,6 +110,12 @@ def test_a_component_becomes_a_page_or_a_reason(tmp_path: Path) -> None:
 
 def test_what_components_need_is_asked_for_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "a.jsx").write_text(COMPONENT)
-    source = msgspec.structs.replace(jsx(tmp_path), esbuild="nowhere/esbuild")
-    with pytest.raises((InputError, MissingDependencyError), match=r"trivium inputs fetch|nodejs"):
+    cache = "nowhere/inputs"
+    source = msgspec.structs.replace(
+        jsx(tmp_path), esbuild=f"{cache}/esbuild-linux-x64/bin/esbuild", modules={"react": f"{cache}/react"}
+    )
+    with pytest.raises((InputError, MissingDependencyError), match=r"fetch esbuild-linux-x64 react`|nodejs"):
         source.check(tmp_path)
+    own = msgspec.structs.replace(jsx(tmp_path), esbuild="nowhere/esbuild", modules={})
+    with pytest.raises((InputError, MissingDependencyError), match=r"esbuild does not exist; mend the paths|nodejs"):
+        own.check(tmp_path)

@@ -54,6 +54,18 @@ def test_a_page_of_two_corpora_begins_with_both(tmp_path):
     assert sum(one["corpus"] == "texts" for one in data["records"]) == 7  # the small set's rest went to the other
 
 
+def test_a_reject_s_address_is_one_line_and_its_reason_has_a_meaning(tmp_path):
+    lost = [
+        Drop(source_id="r" * 26, source="s", address="a\nb.html", stage="page_clean", reason="too_deep"),
+        Drop(source_id="q" * 26, source="s", address="c.txt", stage="heuristics", reason="too_deep"),
+    ]
+    write_set(tmp_path / "set", [], Manifest(corpus="c", domain="d", recipe="r"), rejects={"build": lost})
+    _, _, data = written([tmp_path / "set"], tmp_path / "p.html")
+    found = {one["address"]: one for one in data["rejects"]}
+    assert found[r"a\nb.html"]["help"].startswith("raise `rules.max_depth`")
+    assert "means" not in found["c.txt"]
+
+
 def test_everything_is_bounded(tmp_path):
     many = tuple(Image(media=f"i{n}.png", width=40, height=20, mime="image/png") for n in range(PICTURES + 3))
     media = {segment.media: picture() for segment in many}

@@ -1,7 +1,15 @@
 """Records of code and picture on the page: which code draws what, what is marked, where boxes lie."""
 
-from trivium.data.records import Document, Drawn, Image, Lineage, Meta, Step, Text
-from trivium.pipelines.gallery.pair import boxes, pair, task, words
+from pathlib import Path
+
+import pytest
+from gallery_sets import picture, written
+
+from trivium.data.records import Document, Drawn, Image, Lineage, Meta, Step, Text, finish
+from trivium.data.shards import Manifest, write_set
+from trivium.pipelines.gallery.pair import BOXES, boxes, pair, task, words
+
+CHROMIUM = "/usr/lib/chromium/chromium"
 
 
 def document(segments, drawn=(), name="edit", engine="build123d"):
@@ -81,11 +89,81 @@ def coordinates(first: str):
 
 def test_boxes_and_points_are_read_off_questions_and_answers():
     absolute = boxes(coordinates("The picture has 200 × 100 pixels."))
-    assert [(one["label"], one["box"]) for one in absolute] == [
-        ("Give the box of the hole.", [0.25, 0.2, 0.25, 0.2]),
-        ("the plate", [0.0, 0.0, 1.0, 1.0]),
-        ("Which point is the centre of the hole?", [0.5, 0.5, 0.0, 0.0]),
+    assert [(one["label"], one["boxes"]) for one in absolute] == [
+        ("Give the box of the hole.", [[0.25, 0.2, 0.25, 0.2]]),
+        ("the plate", [[0.0, 0.0, 1.0, 1.0]]),
+        ("Which point is the centre of the hole?", [[0.5, 0.5, 0.0, 0.0]]),
     ]
     normalised = boxes(coordinates("From 0 to 1000."))
-    assert normalised[0]["box"] == [0.05, 0.02, 0.05, 0.02]
+    assert normalised[0]["boxes"] == [[0.05, 0.02, 0.05, 0.02]]
     assert boxes(EDIT) == []
+
+
+ALL = "Give the boxes of all holes, from the top down, then from the left."
+
+
+def holes(rows, columns, step=20):
+    """A document that asks for the boxes of many small things in rows, and then for each of some."""
+    found = [
+        f"[{x}, {y}, {x + 16}, {y + 12}]" for y in range(0, rows * step, step) for x in range(0, columns * step, step)
+    ]
+    asked = [Text(text=f"Q: {ALL}\nA:", loss=False), Text(text=f" {', '.join(found)}\n")]
+    for number, one in enumerate(found[:8]):
+        asked += [Text(text=f"Q: Where is hole {number}?\nA:", loss=False), Text(text=f" {one}\n")]
+    size = max(rows, columns) * step + 40
+    head = Text(text=f"The picture has {size} × {size} pixels.\n", loss=False)
+    return document((head, image("i0.png", size, size), *asked), (("i0.png", -1),), "coordinates")
+
+
+def test_a_question_stands_once_however_many_boxes_answer_it():
+    found = boxes(holes(3, 4))
+    assert [one["label"] for one in found] == [ALL, *(f"Where is hole {number}?" for number in range(8))]
+    assert [len(one["boxes"]) for one in found] == [12, *[1] * 8]
+    assert sum(len(one["boxes"]) for one in boxes(holes(10, 10))) == BOXES
+
+
+def test_numbers_lie_beside_their_marks_and_over_no_other_number(tmp_path):
+    """In a browser, where pictures have the size that the page gives them."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the extra `web`")
+    if not Path(CHROMIUM).exists():
+        pytest.skip("needs Debian's chromium: apt-get install chromium")
+    made = holes(4, 4, step=60)
+    media = {"i0.png": picture((280, 280))}
+    write_set(tmp_path / "set", [(finish(made, media), media)], Manifest(corpus="c", domain="d", recipe="0" * 64))
+    written([tmp_path / "set"], tmp_path / "page.html")
+    with playwright.sync_playwright() as driver:
+        # The page is a file of ours that loads nothing, and Chromium's own sandbox can't work for root.
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        page.goto((tmp_path / "page.html").as_uri())
+        page.click("#records .card")
+        page.wait_for_timeout(500)
+        numbers, marks = (page.eval_on_selector_all(which, BOUNDS) for which in (".boxed .number", ".boxed .place"))
+        listed = page.eval_on_selector_all(".legend li", "all => all.map((one) => one.textContent)")
+        browser.close()
+    assert listed == [f"{ALL} × 16", *(f"Where is hole {number}?" for number in range(8))]
+    assert len(numbers) == len(marks) == 24
+    for at, one in enumerate(numbers):
+        assert not any(covered(one, other) > 1 for other in numbers[:at]), (at, one)
+        assert covered(one, marks[at]) < 0.5 * area(one), "it hides what its own mark shows"
+        assert covered(one, grown(marks[at], 30)) > 0, "it lies far from its mark"
+
+
+BOUNDS = """all => all.map((one) => {
+  const at = one.getBoundingClientRect();
+  return [at.left, at.top, at.right, at.bottom];
+})"""
+
+
+def area(one):
+    return (one[2] - one[0]) * (one[3] - one[1])
+
+
+def grown(one, by):
+    return [one[0] - by, one[1] - by, one[2] + by, one[3] + by]
+
+
+def covered(one, other):
+    """Square pixels that two rectangles share."""
+    width, height = min(one[2], other[2]) - max(one[0], other[0]), min(one[3], other[3]) - max(one[1], other[1])
+    return max(0.0, width) * max(0.0, height)

@@ -209,3 +209,31 @@ def test_readings_add_up_to_the_same_in_any_order_and_stay_small(names, data):
     assert sum(amount.records for amount in found.languages.values()) == len(names)
     assert (OTHER in found.languages) == (len(set(names)) > ROWS)
     assert len(found.refusals["a"]["b"].examples) == EXAMPLES
+
+
+def stage(name, came, kept, reasons=()):
+    lost = [
+        {"reason": reason, "count": count, "sources": {}, "examples": [], **more} for reason, count, more in reasons
+    ]
+    dropped = sum(one["count"] for one in lost)
+    amounts = {"in": came, "kept": kept, "dropped": dropped, "bytes_in": 1, "bytes_out": 1, "reasons": lost}
+    return {"name": name, "kind": name, **amounts}
+
+
+def test_no_share_is_above_the_whole_where_one_item_makes_several(built):
+    """Ten items make thirty documents, of which some go: percentages and bars are of what came, never more than all."""
+    why = {"means": "looks odd", "help": "look again"}
+    made = [stage("read", 10, 10), stage("draw", 10, 8, [("blank", 2, why)]), stage("pair_tasks", 8, 30)]
+    made.append(stage("near_dedup", 30, 20, [("near_duplicate", 10, {})]))
+    facts = facts_of(built)
+    facts["totals"] |= {"items": 10, "records": 20}
+    for stages, said in ((made, "from 8 of 10 items read"), (made[:2], "from 10 items read")):
+        page = render({**facts, "stages": stages})
+        assert said in page
+        assert all(float(one) <= 100 for one in re.findall(r"([\d.]+)%", page))
+        tracks = re.findall(
+            r'class="kept" style="width: ([\d.]+)%"></span><span class="lost" style="width: ([\d.]+)%', page
+        )
+        assert len(tracks) == len(stages)
+        assert all(float(kept) + float(lost) <= 100.001 for kept, lost in tracks)
+        assert "Looks odd. What helps: look again." in page

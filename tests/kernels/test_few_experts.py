@@ -1,0 +1,98 @@
+"""The experts where each has few rows: bf16 on a GPU, fp32 with the interpreter elsewhere."""
+
+import os
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="these products need triton (constraints.txt)")
+
+from trivium.kernels.moe import experts, experts_reference
+from trivium.kernels.moe.few_experts import MOST_ROWS, FewExperts, fits
+
+# The interpreter is NumPy: its sigmoid overflows on the way to 0.
+pytestmark = [pytest.mark.filterwarnings("ignore:overflow encountered in exp:RuntimeWarning")]
+GPU = torch.cuda.is_available()
+if GPU:
+    pytestmark.append(pytest.mark.gpu)
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # or cuBLAS is refused as not deterministic
+DEVICE, DTYPE = ("cuda", torch.bfloat16) if GPU else ("cpu", torch.float32)
+TOLERANCES = (1e-2, 2e-2) if GPU else (2e-6, 4e-6)
+E, L, F = 6, 128, 64
+
+
+def choices(T, K, only=E):
+    """K different experts a token, none of them beyond the first `only`."""
+    return torch.rand(T, only, generator=torch.Generator().manual_seed(T)).argsort(dim=1)[:, :K]
+
+
+def operands(make, indices_TK, weights=None):
+    T, K = indices_TK.shape
+    probs_TK = make(T, K, dtype=torch.float32, scale=0.2, shift=0.5)
+    sizes = (E, F, L), (E, F, L), (E, L, F)
+    return [make(T, L, dtype=DTYPE), probs_TK, *(make(*size, dtype=weights or DTYPE, scale=0.2) for size in sizes)]
+
+
+def few(indices_TK, activation="situ"):
+    def run(z_TL, probs_TK, *weights):
+        moved = z_TL.to(DEVICE), indices_TK.to(DEVICE), probs_TK.to(DEVICE), *(w.to(DEVICE) for w in weights)
+        return FewExperts.apply(*moved, activation).cpu()
+
+    return run
+
+
+LAYOUTS = {
+    "one token": choices(1, 3),
+    "empty experts": choices(11, 2, only=3),
+    "one expert takes all": torch.full((150, 1), 5),
+    "all experts but one": choices(19, E - 1),
+}
+
+
+@pytest.mark.parametrize("activation", ["situ", "swiglu"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_outputs_and_gradients_equal_the_definition(make, compare, layout, activation):
+    indices = LAYOUTS[layout]
+    compare(
+        few(indices, activation),
+        lambda z, p, *w: experts_reference(z, indices, p, *w, activation=activation),
+        operands(make, indices), *TOLERANCES,
+    )  # fmt: skip
+
+
+def test_gradients_of_masters_in_fp32_are_not_rounded_on_the_way(make):
+    indices = choices(40, 2)
+    leaves = [x.detach().to(DEVICE).requires_grad_() for x in operands(make, indices, torch.float32)]
+    y = FewExperts.apply(leaves[0], indices.to(DEVICE), *leaves[1:], "situ")
+    for gradient in torch.autograd.grad(y.float().square().sum(), leaves[2:]):
+        assert gradient.dtype == torch.float32
+        assert not torch.equal(gradient, gradient.bfloat16().float())
+
+
+def test_a_second_run_gives_the_same_bits(make):
+    indices = choices(20, 3)
+    leaves = operands(make, indices)
+    first, second = ([y := few(indices)(*leaves), *torch.autograd.grad(y.square().sum(), leaves)] for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def test_shapes_that_the_library_takes(make):
+    def fit(T=8, width=64, dtype=torch.bfloat16, strided=False):
+        z, w = torch.zeros(T, width, dtype=dtype), torch.zeros(4, 64, width)
+        return fits(z, torch.zeros(T, 1, dtype=torch.int64), w, w, w.mT if strided else w.mT.contiguous())
+
+    assert not fit(dtype=torch.float16)
+    assert not fit(width=96)
+    assert not fit(strided=True)
+    assert not fit(T=4 * MOST_ROWS + 1)
+
+
+@pytest.mark.gpu
+def test_few_rows_an_expert_take_this_path_on_a_gpu_and_never_wait_for_it(make, waits):
+    indices = choices(64, 3).cuda()
+    leaves = [x.detach().cuda().requires_grad_() for x in operands(make, indices, torch.float32)]
+    for mode in ("default", "error"):  # the first pass compiles
+        with waits(mode):
+            y = experts(leaves[0], indices, *leaves[1:])
+            torch.autograd.grad(y.sum(), leaves)
+    assert type(y.grad_fn).__name__ == "FewExpertsBackward"
