@@ -1,7 +1,9 @@
-"""Newton–Schulz of many blocks: the kernels beside a loop and beside chains of bmm, on this machine's GPU.
+"""Newton–Schulz of many blocks: the kernels beside chains of bmm and beside a loop, on this machine's GPU.
 
-    python bench/newton_schulz.py [--milliseconds 100] [--only per-head] [--json]
+    python bench/newton_schulz.py [--milliseconds 100] [--only "base kda heads"] [--json]
 
+The blocks are those that the optimizer makes of each preset's parameters, in its largest batch of each shape. Kernels
+stand only where they run, at blocks of at most 128 rows; of larger ones the operator's path is the bmm chain.
 Results are compared with the definition in fp64 (a few blocks of each shape) before anything is timed, and there is no
 figure for a wrong one. Input and result are fp32, as the optimizer has them; the paths in PyTorch are in bf16. The
 operations counted are those of the plain iteration, 5 · (4 M²N + 2 M³) a block, whatever a path does to save some; the
@@ -11,37 +13,31 @@ code 1 when a result is wrong.
 
 import argparse
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import torch
+from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from trivium.console import emit_json, out
+from trivium.console import emit_json, note
 from trivium.kernels.bench.measure import Timer, limits, timer
 from trivium.kernels.bench.report import Limits
-from trivium.kernels.newton_schulz import STEPS, newton_schulz_reference
+from trivium.kernels.newton_schulz import MOST_ROWS, STEPS, newton_schulz_reference
 from trivium.kernels.newton_schulz.torch_newton_schulz import by_torch
-from trivium.kernels.newton_schulz.triton_gram import MOST_ROWS
-from trivium.kernels.newton_schulz.triton_newton_schulz import by_kernels
-from trivium.kernels.newton_schulz.triton_plain import plain
+from trivium.model.optim.groups import describe_groups
+from trivium.model.optim.muon import BATCH_NUMBERS
+from trivium.model.presets import preset
 
-SHAPES = (  # what they are, blocks, rows, columns
-    ("per-head, base KDA", 96, 128, 1024),
-    ("per-head, many layers", 512, 128, 1024),
-    ("per-head, K3 KDA", 96, 128, 7168),
-    ("per-head, K3 kv_b", 192, 128, 512),
-    ("per-head, K3 q_b", 96, 192, 1536),
-    ("per-expert, small", 128, 256, 512),
-    ("per-expert, 36 at once", 36, 1024, 3584),
-    ("per-expert, K3", 12, 3072, 3584),
-    ("whole, base", 4, 1024, 1024),
-)
+MEMBERS = ("tiny", "base", "k3")  # of the family, whose blocks are listed
 CHECKED = 3  # blocks of each shape, the first, one amid and the last
+WIDTH = 140  # of the table: a log shows all of it
 WRONG = 3e-2  # relative error: bf16 leaves 1e-2
 Path = Callable[[Tensor, int], Tensor]
+Shape = tuple[str, int, int, int]  # what they are, blocks, rows, columns
 
 
 def by_loop(x_BMN: Tensor, steps: int) -> Tensor:
@@ -49,11 +45,26 @@ def by_loop(x_BMN: Tensor, steps: int) -> Tensor:
     return torch.cat([by_torch(x_BMN[i : i + 1], steps) for i in range(len(x_BMN))])
 
 
-def by_plain(x_BMN: Tensor, steps: int) -> Tensor:
-    """The kernels of the large blocks for small ones: what the chain on Gram matrices has to beat."""
-    out_BMN = torch.empty_like(x_BMN)
-    plain(x_BMN, out_BMN, steps, torch.bfloat16)
-    return out_BMN
+def by_kernels(x_BMN: Tensor, steps: int) -> Tensor:
+    from trivium.kernels.newton_schulz.triton_gram import by_gram
+
+    return by_gram(x_BMN, steps, half=True)
+
+
+def shapes(member: str) -> list[Shape]:
+    """Every shape of a preset's blocks, turned wide, with as many as one batch of the optimizer holds."""
+    config = preset(member)
+    counts: dict[tuple[int, int], int] = defaultdict(int)
+    splits: dict[tuple[int, int], set[str]] = defaultdict(set)
+    for group in describe_groups(config.build(device="meta").named_parameters(), config):
+        for blocks in group.blocks:
+            size = min(blocks.rows, blocks.columns), max(blocks.rows, blocks.columns)
+            counts[size] += blocks.count
+            splits[size].add(group.split)
+    return [
+        (f"{member} {' + '.join(sorted(splits[M, N]))}", min(counts[M, N], max(1, BATCH_NUMBERS // (M * N))), M, N)
+        for M, N in sorted(counts)
+    ]
 
 
 def error(path: Path, x_BMN: Tensor, chosen: list[int], expected: Tensor) -> float:
@@ -65,15 +76,15 @@ def error(path: Path, x_BMN: Tensor, chosen: list[int], expected: Tensor) -> flo
     return float(away.max())
 
 
-def row(shape: tuple[str, int, int, int], timed: Timer, found: Limits, compiled: Path) -> dict[str, Any]:
+def row(shape: Shape, timed: Timer, found: Limits, compiled: Path) -> dict[str, Any]:
     what, B, M, N = shape
     x_BMN = torch.randn(B, M, N, generator=torch.Generator("cuda").manual_seed(B + M + N), device="cuda")
     chosen = sorted({0, B // 2, B - 1})[:CHECKED]
     expected = newton_schulz_reference(x_BMN[chosen].double())
-    paths: dict[str, Path] = {"kernels": by_kernels}
-    if M <= MOST_ROWS:
-        paths["kernels, plain form"] = by_plain
-    paths |= {"bmm chain": by_torch, "bmm chain, compiled": compiled, "loop": by_loop}
+    paths: dict[str, Path] = {"kernels": by_kernels} if M <= MOST_ROWS else {}
+    paths |= {"bmm chain": by_torch, "bmm chain, compiled": compiled}
+    if B > 1:
+        paths["loop"] = by_loop
     flops = B * STEPS * (4 * M * M * N + 2 * M**3)
     rows: dict[str, Any] = {"what": what, "shape": [B, M, N], "floor_ms": 8e3 * B * M * N / found.copy_bytes_s}
     rows["paths"] = {}
@@ -86,6 +97,7 @@ def row(shape: tuple[str, int, int, int], timed: Timer, found: Limits, compiled:
             one["tflop_s"] = flops / one["ms"] / 1e9
             one["share"] = flops / one["ms"] * 1e3 / found.matmul_flop_s
         rows["paths"][name] = one
+        note(f"{what} {B}×{M}×{N}, {name}: {one}")  # what a run that is cut short has found
     return rows
 
 
@@ -95,7 +107,7 @@ def _shown(rows: list[dict[str, Any]], found: Limits) -> Table:
     )
     table = Table(title=title, title_justify="left")
     for name in ("blocks", "shape", "floor, ms", "path", "error", "ms", "TFLOP/s", "share"):
-        table.add_column(name, justify="left" if name in ("blocks", "shape", "path") else "right")
+        table.add_column(name, justify="left" if name in ("blocks", "shape", "path") else "right", no_wrap=True)
     for one in rows:
         for name, path in one["paths"].items():
             away = "not finite" if path["error"] is None else f"{path['error']:.1e}"
@@ -110,7 +122,7 @@ def _shown(rows: list[dict[str, Any]], found: Limits) -> Table:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--milliseconds", type=int, default=100, help="of each timing")
-    parser.add_argument("--only", default="", help="shapes whose name holds this")
+    parser.add_argument("--only", default="", help="blocks whose name holds this, such as base")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     if not torch.cuda.is_available():
@@ -119,12 +131,13 @@ def main(arguments: Sequence[str]) -> int:
     timed = timer(device, options.milliseconds)
     found = limits(device, timed)
     compiled = torch.compile(by_torch, dynamic=False)
-    torch._dynamo.config.recompile_limit = 2 * len(SHAPES)
-    rows = [row(shape, timed, found, compiled) for shape in SHAPES if options.only in shape[0]]
+    chosen = [shape for member in MEMBERS for shape in shapes(member) if options.only in shape[0]]
+    torch._dynamo.config.recompile_limit = 1 + len(chosen)
+    rows = [row(shape, timed, found, compiled) for shape in chosen]
     if options.json:
         emit_json(rows)
     else:
-        out.print(_shown(rows, found))
+        Console(width=WIDTH).print(_shown(rows, found))
     return int(not all(path["right"] for one in rows for path in one["paths"].values()))
 
 

@@ -7,7 +7,8 @@ Odd: a matrix of the chain is two bf16 numbers an entry, its rounded value and w
 (a_hi b_hi + a_hi b_lo + a_lo b_hi); and the identity stays out of the products: (aI + R) Y is R Y and, in fp32, + a Y.
 An error of G in a direction that is small grows by a² = 12 a step. With P = aI + R in one TF32 product the result ends
 twice as wrong as the plain form in bf16 (condition 1e4); as written it differs from fp64 by X's own rounding alone.
-Q, up to a⁵ = 485, needs its two parts before X too.
+Q, up to a⁵ = 485, needs its two parts before X too. What a block becomes does not depend on the blocks beside it, to
+the bit: no tile and no order of a sum knows how many there are.
 
 B blocks, M ≤ N rows and columns of a block, S runs of columns.
 """
@@ -17,11 +18,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from trivium.kernels.newton_schulz import reference
+from trivium.kernels.newton_schulz import MOST_ROWS, reference
 
-__all__ = ["MOST_ROWS", "by_gram"]
+__all__ = ["by_gram"]
 
-MOST_ROWS = 128  # a matrix of the chain lies in the registers of one program
 RUN = 1024  # columns that one program sums or multiplies
 PROGRAMS = 132  # of the chain: one for each of an H200's multiprocessors; more blocks take turns
 A, B, C = tl.constexpr(reference.A), tl.constexpr(reference.B), tl.constexpr(reference.C)
@@ -174,9 +174,18 @@ def shape(M: int, half: bool) -> tuple[dict[str, int], dict[str, int], dict[str,
     return same, {"LENGTH": RUN, "COLS": 64}, chained, {"num_warps": warps, "num_stages": 3}
 
 
-def by_gram(x_BMN: Tensor, out_BMN: Tensor, steps: int, half: bool) -> None:
-    """The iteration into `out_BMN`, both contiguous; `half` False keeps fp32 operands, for the interpreter."""
+def by_gram(x_BMN: Tensor, steps: int, half: bool) -> Tensor:
+    """The iteration of blocks of at most MOST_ROWS rows, in x's type; `half` False is for the interpreter, in fp32.
+
+    Beside input and result (and a copy of an input that is not contiguous): of ROWS rows, M at the next power of two
+    and 16 at the least, ROWS² · (4 · ⌈N / 1024⌉ + 4) bytes a block (7168 columns of 128 rows: 512 KiB, a seventh of
+    the block) and at most 33 MiB for the chain.
+    """
     blocks, M, N = x_BMN.shape
+    x_BMN = x_BMN.contiguous()
+    out_BMN = torch.empty_like(x_BMN)
+    if not x_BMN.numel():
+        return out_BMN
     same, run, chained, options = shape(M, half)
     S, rows, programs = triton.cdiv(N, run["LENGTH"]), same["ROWS"], min(blocks, PROGRAMS)
     parts = x_BMN.new_empty(blocks, S, rows, rows, dtype=torch.float32)
@@ -185,3 +194,4 @@ def by_gram(x_BMN: Tensor, out_BMN: Tensor, steps: int, half: bool) -> None:
     gram[(blocks * S,)](x_BMN, parts, M, N, S, **run, **same, **options)
     chain[(programs,)](parts, work, q, blocks, S, steps, **same, **chained)
     apply[(blocks * S,)](q, x_BMN, out_BMN, M, N, S, **run, **same, **options)
+    return out_BMN

@@ -246,7 +246,7 @@ def _new_step(parameter: Tensor) -> Tensor:
 def _batches(mine: Iterable[tuple[Group, Tensor]]) -> list[list[_Member]]:
     """Members by block shape, tall ones turned; a batch holds at most BATCH_NUMBERS entries, or one block.
 
-    A parameter's blocks may lie in several batches; what becomes of a block does not depend on its batch.
+    A parameter's blocks may lie in several batches; what becomes of a block depends on its batch by rounding at most.
     """
     shapes: dict[tuple[int, int], list[tuple[Group, Tensor, Blocks]]] = defaultdict(list)
     for group, tensor in mine:

@@ -103,7 +103,7 @@ class SceneGenerator(Counted, kw_only=True, tag="scene_generator"):
     GIVES = Content.SCENES
     CHUNK = 1
 
-    kinds: tuple[str, ...] = tuple(generators.KINDS)  # which generators
+    kinds: tuple[str, ...] = generators.USUAL  # which generators; `market` writes long scenes, for sessions
 
     def __post_init__(self) -> None:
         for kind in self.kinds:

@@ -108,6 +108,14 @@ def test_an_operator_on_another_path_than_asked_for_is_named(curves):
     good = {f"{operator}: Triton" for operator in curves.TRITON}
     assert not curves.check_paths(good, "triton", gpu)
     assert curves.check_paths(good | {"kda: PyTorch"}, "triton", gpu) == ["kda: PyTorch (wanted Triton)"]
+    some = good | {"newton_schulz: Triton", "newton_schulz: PyTorch"}  # it has kernels for small blocks alone
+    assert not curves.check_paths(some, "triton", gpu)
+    assert curves.check_paths(some - {"newton_schulz: Triton"}, "triton", gpu) == [
+        "newton_schulz: PyTorch (wanted Triton)"
+    ]
+    assert curves.check_paths(
+        {o.replace("Triton", "PyTorch") for o in some} | {"newton_schulz: Triton"}, "reference", gpu
+    )
     assert len(curves.check_paths(good, "reference", gpu)) == len(good)
     assert curves.check_paths(good - {"kda: Triton"}, "triton", gpu) == ["kda never ran"]
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from trivium.kernels import newton_schulz
-from trivium.kernels.newton_schulz import newton_schulz_reference, orthogonalize
+from trivium.kernels.newton_schulz import MOST_ROWS, newton_schulz_reference, orthogonalize
 from trivium.kernels.newton_schulz.reference import EPSILON, STEPS, A, B, C
 
 
@@ -61,6 +61,14 @@ def test_a_block_does_not_depend_on_its_batch(make):
 def test_no_steps_are_refused(make):
     with pytest.raises(ValueError, match="steps must be 1 or more; found 0"):
         newton_schulz.orthogonalize(make(1, 2, 3), 0)
+
+
+def test_kernels_are_asked_for_blocks_of_few_rows_alone(make, monkeypatch):
+    asked = []
+    monkeypatch.setattr(newton_schulz, "use_triton", lambda _, x, *, fits: asked.append(fits))
+    for shape in ((1, MOST_ROWS, 200), (1, 200, MOST_ROWS), (1, MOST_ROWS + 1, 200), (1, 200, MOST_ROWS + 1)):
+        orthogonalize(make(*shape, dtype=torch.float32).detach(), 1)
+    assert asked == [True, True, False, False]
 
 
 def two_parts(a, b):

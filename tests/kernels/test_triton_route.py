@@ -85,15 +85,6 @@ def test_among_equal_scores_the_first_experts_win(make):
     assert counts_EX[:, 0].tolist() == [6] * 5 + [0] * 28
 
 
-def test_the_largest_are_found_where_no_two_share_a_group(make):
-    """The groups hold columns 4 apart, so that here each of the largest is a group's largest."""
-    logits_TE = torch.full((3, 300), -5.0, device=DEVICE)
-    logits_TE[:, :128:4] = 2.0 - 0.1 * torch.arange(32, device=DEVICE)
-    indices_TK, _, _, cutoff_T, _ = rows(logits_TE, torch.zeros(300, device=DEVICE), 16)
-    assert indices_TK.tolist() == [list(range(0, 64, 4))] * 3
-    torch.testing.assert_close(cutoff_T.cpu(), torch.sigmoid(torch.full((3,), 0.4)))
-
-
 @pytest.mark.parametrize("high", [3, 20, 200])
 def test_rows_in_which_many_are_equal_are_routed_too(make, high):
     """Few, many and very many share the largest score, spread over the row; the first of them win."""

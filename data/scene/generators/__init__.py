@@ -6,7 +6,7 @@ from trivium.data.longcontext.dice import Dice
 from trivium.data.scene.generators import carved, mosaic, parts, sculpture, still, terrain
 from trivium.data.scene.generators.made import Made
 
-__all__ = ["KINDS", "Made", "scene"]
+__all__ = ["KINDS", "USUAL", "Made", "scene"]
 
 KINDS: Mapping[str, Callable[[Dice], Made]] = {
     "still-life": still.scene,
@@ -19,7 +19,9 @@ KINDS: Mapping[str, Callable[[Dice], Made]] = {
     "wheel": parts.wheel,
     "vase": parts.vase,
     "stand": parts.stand,
+    "market": still.market,
 }
+USUAL = tuple(kind for kind in KINDS if kind != "market")  # a market is long, for sessions
 
 
 def scene(kind: str, seed: int, index: int) -> Made:

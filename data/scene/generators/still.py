@@ -1,10 +1,11 @@
-"""Still lifes: some plain solids on a floor, none inside another, of colours that tell them apart."""
+"""Still lifes: some plain solids on a floor, none inside another, of colours that tell them apart; markets of many."""
 
 from trivium.data.longcontext.dice import Dice
 from trivium.data.scene.generators.made import BRIGHT, GROUNDS, Made, paint, pov, vector
 from trivium.data.scene.text import number
 
 _FINISHES = ("Matte", "Shiny")
+_ROWS, _COLUMNS, _APART = 7, 8, 0.8  # of a market; fewer than the objects that facts list
 
 
 def scene(dice: Dice) -> Made:
@@ -23,6 +24,20 @@ def scene(dice: Dice) -> Made:
             break  # no room is left
     height = round(2.4 + 1.6 * dice.share(), 2)
     return pov(dice, "Still life on a floor", lines, eye=(0, height, -7.5), target=0.5)
+
+
+def market(dice: Dice) -> Made:
+    """Long code of one line a solid: a session of edits on it goes on for as long as one wants."""
+    floor = dice.pick(GROUNDS)
+    colors = [color for color in BRIGHT if color != floor]
+    lines = [f"plane {{ y, 0 {paint(floor)} }}"]
+    for row in range(_ROWS):
+        lines += ["", f"// row {row + 1}"]
+        for column in range(_COLUMNS):
+            x = round((column - (_COLUMNS - 1) / 2) * _APART + 0.1 * dice.share() - 0.05, 2)
+            z = round((row - (_ROWS - 1) / 2) * _APART + 0.1 * dice.share() - 0.05, 2)
+            lines.append(_solid(dice, x, z, round(0.2 + 0.12 * dice.share(), 2), dice.pick(colors)))
+    return pov(dice, "Market of solids in rows", lines, eye=(0, 6.4, -8.6), target=0)
 
 
 def _solid(dice: Dice, x: float, z: float, radius: float, color: str) -> str:

@@ -13,7 +13,7 @@ from PIL import Image
 from trivium.data.longcontext.dice import Dice
 from trivium.data.scene import programs
 from trivium.data.scene.closure import OutsideError, closure
-from trivium.data.scene.generators import KINDS, scene
+from trivium.data.scene.generators import KINDS, USUAL, scene
 from trivium.data.scene.pov.editor import PovrayEditor
 from trivium.data.scene.pov.facts import facts_of, seen_by
 from trivium.data.scene.pov.read import read
@@ -157,11 +157,20 @@ def test_generators_repeat_and_are_read_whole() -> None:
         codes = {scene(kind, 3, index).code for index in range(8)}
         assert codes == {scene(kind, 3, index).code for index in range(8)}
         assert len(codes) >= 7
-    for kind in ("still-life", "carved", "mosaic", "sculpture"):
+    for kind in ("still-life", "carved", "mosaic", "sculpture", "market"):
         made = scene(kind, 3, 1)
         facts = facts_of(made.code, 160, 120)
         assert facts.parts, kind
         assert all((part.box is None) == (part.kind == "plane") and part.color for part in facts.parts), kind
+
+
+def test_a_market_is_long_and_all_of_it_can_be_seen() -> None:
+    """Sessions of 256K tokens are made of it; other corpora of generated scenes have none unless they ask."""
+    facts, made = facts_of(scene("market", 1, 0).code, 256, 192), scene("market", 1, 0)
+    assert len(made.code) > 6000
+    assert sum(part.box is not None for part in facts.parts) > 50
+    assert "market" not in USUAL
+    assert {*USUAL, "market"} == set(KINDS)
 
 
 @pytest.mark.parametrize("kind", ["still-life", "carved"])
