@@ -11,8 +11,11 @@ from trivium.data.guard import Limits, Outcome, Profile, run
 from trivium.data.guard.program import locate
 from trivium.errors import GuardError, MissingDependencyError
 
-# A name in quotes or angles that leads out of the scene's own folder, whatever else it is made of.
-_OUTWARD = re.compile(r"""["<](?:/|[A-Za-z]:[\\/]|[a-z]{2,}://|[^">\n]*\.\.[\\/])[^">\n]*""")
+# A name in quotes, or in angles behind the words that read a file, that leads out of the scene's own folder.
+_OUTWARD = re.compile(
+    r"""(?:"|\b(?:use|include)\s*<)(?P<name>(?:/|[A-Za-z]:[\\/]|[a-z]{2,}://|[^">\n]*\.\.[\\/])[^">\n]*)"""
+)
+_COMMENT = re.compile(r"""(?P<string>"(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?(?:\*/|\Z)""", re.DOTALL)
 
 
 def need(program: str, packages: str) -> None:
@@ -56,7 +59,7 @@ def ended(outcome: Outcome) -> None:
 
 def wanting(reason: str, detail: str, code: str) -> GuardError:
     """Why a scene that lacks a file or fails is refused: `external_reference` where its code names a place outside."""
-    found = _OUTWARD.search(code)
+    found = _OUTWARD.search(_COMMENT.sub(lambda one: one["string"] or " ", code))
     if found is None:
         return GuardError(reason, detail)
-    return GuardError("external_reference", f"it names {found[0][1:120]!r}, outside its own files; {detail}")
+    return GuardError("external_reference", f"it names {found['name'][:120]!r}, outside its own files; {detail}")

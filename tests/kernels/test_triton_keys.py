@@ -16,6 +16,7 @@ KERNELS = {
     "hopper": {"prepare", "invert", "scan_forward", "scan_backward", "gradients"},
     "rest": {"_forward", "_backward"},
     "moe": {"_route", "_spread", "_take", "_mix", "_forward", "_backward"},
+    "few": {"_map", "_glu", "_sum", "_wgrad"},
 }
 SCRIPT = """
 import json
@@ -25,7 +26,8 @@ from triton.compiler import make_backend
 from triton.runtime.jit import JITFunction, create_function_from_signature
 from trivium.kernels.gated_norm.triton_norm import TritonNorm
 from trivium.kernels.kda import ChunkPlan, gluon_launch, triton_chunk
-from trivium.kernels.moe import triton_glu, triton_rows
+from trivium.kernels.moe import triton_few, triton_few_wgrad, triton_glu, triton_rows
+from trivium.kernels.moe.few_plan import tile_map
 from trivium.kernels.moe.triton_route import route_rows
 from trivium.kernels.moe.triton_spread import spread
 from trivium.kernels.short_conv.plan import TapPlan
@@ -65,6 +67,15 @@ for T in (3072, 777, 1, 5003):
     triton_rows.mix_rows([rows, rows], pairs, 3)
     triton_glu.weighted_glu_backward(rows, rows, shares.flatten(), rows, "situ")
     triton_glu.weighted_glu(rows, rows, shares.flatten(), "situ")
+    way, ends, w = "few", torch.zeros(24, dtype=torch.int32), torch.zeros(24, H * K, H * K, dtype=torch.bfloat16)
+    tiles = tile_map(ends, 3 * T, 128)
+    triton_few.few_glu(x[0].flatten(1), pairs, w, w, shares.flatten(), tiles, "situ")
+    triton_few.few_forward(rows, None, w, tiles)
+    triton_few.few_dgrad(x[0].flatten(1), pairs, w, None, tiles)
+    both = torch.cat([rows, rows], 1)
+    triton_few.few_dgrad(both, None, w, w, tiles)
+    triton_few_wgrad.few_wgrad(x[0].flatten(1), pairs, rows, None, ends, torch.float32)
+    triton_few_wgrad.few_wgrad_two(both, x[0].flatten(1), pairs, ends)
 print(json.dumps({name: len(found) for name, found in keys.items()}))
 """
 
@@ -81,4 +92,4 @@ def test_no_kernel_has_a_second_key_for_another_length(tmp_path):
         assert {name.split()[0] for name in keys if name.startswith(way)} == {f"{way}.{name}" for name in names}
     assert {name for name, count in keys.items() if count > 1} == set()
     # Two passes of the scan; two norms and the convolution, both ways; no constant is made of T either.
-    assert len(keys) == 6 + 6 + 6
+    assert len(keys) == 6 + 6 + 6 + 7

@@ -1,6 +1,7 @@
 """OpenSCAD: solids, flat drawings, what the evaluated tree says, changes, and what is refused."""
 
 import io
+import time
 from itertools import islice
 
 import numpy as np
@@ -9,6 +10,7 @@ from PIL import Image
 
 from trivium.data.longcontext.dice import Dice
 from trivium.data.pairs.facts import Facts
+from trivium.data.scene import programs
 from trivium.data.scene.generators import scene
 from trivium.data.scene.mesh import MeshRenderer
 from trivium.data.scene.openscad import OpenscadEngine, OpenscadRules
@@ -129,3 +131,25 @@ def test_edits_say_what_they_change() -> None:
     swapped = [bug for bug in bugs if "solid bodies" in bug.instruction]
     assert swapped
     assert all(bug.code.count("union") == made.code.count("union") + 1 for bug in swapped)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("// <http://www.gnu.org/licenses/>\nmodule part() {}", "empty"),
+        ('/* import("http://a.test/b.stl") */', "empty"),
+        ('/* never ended "/etc/passwd"', "empty"),
+        ('assert(false, "Test! <html>&</html>");', "empty"),
+        ('import("http://a.test/b.stl"); // a "comment', "external_reference"),
+        ('echo("a \\" // b"); use <../../font.ttf>', "external_reference"),
+        ('#include "/etc/passwd"', "external_reference"),
+    ],
+)
+def test_only_names_that_are_read_make_a_reference_outward(code: str, reason: str) -> None:
+    assert programs.wanting("empty", "it makes no object", code).reason == reason
+
+
+def test_comments_without_an_end_cost_no_time() -> None:
+    began = time.process_time()
+    assert programs.wanting("empty", "", "/*" * 100_000 + '"' * 100_000).reason == "empty"
+    assert time.process_time() - began < 5
