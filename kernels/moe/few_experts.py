@@ -6,12 +6,14 @@ for the backward: the rows before dispatch and the hidden rows g | u; gradients 
 T tokens, E experts, K experts a token, L latent width, F expert hidden width, P = T·K pairs, sorted by expert.
 """
 
+import os
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from trivium.kernels.dispatch import KERNELS_VARIABLE
 from trivium.kernels.moe.torch_glu import Activation
 from trivium.kernels.moe.torch_grouped import sort_pairs
 
@@ -20,13 +22,19 @@ __all__ = ["UNIT", "FewExperts", "fits"]
 MOST_ROWS = 256  # an expert in the mean, from which the library's products are faster
 UNIT = 16  # rows that a tile is rounded up to: the least that a matrix instruction and a power of two share
 WIDTHS = 64  # of which L and F are multiples: whole steps, so that no weight of another expert is ever multiplied
+MOST_EXPERTS = 1024  # of which one program lays out the tiles
 TMA = (9, 0)  # compute capability
 
 
 def fits(z_TL: Tensor, indices_TK: Tensor, w1_EFL: Tensor, w3_EFL: Tensor, w2_ELF: Tensor) -> bool:
-    """Whether these products take the shape, and are the faster ones for it; known without a host sync."""
+    """Whether these products take the shape, and are the faster ones for it; known without a host sync.
+
+    `TRIVIUM_KERNELS=portable` keeps to products that need no TMA.
+    """
     E, F, L = w1_EFL.shape
-    if z_TL.dtype != torch.bfloat16 or L % WIDTHS or F % WIDTHS or indices_TK.numel() > MOST_ROWS * E:
+    if os.environ.get(KERNELS_VARIABLE) == "portable" or z_TL.dtype != torch.bfloat16 or E > MOST_EXPERTS:
+        return False
+    if L % WIDTHS or F % WIDTHS or indices_TK.numel() > MOST_ROWS * E:
         return False
     contiguous = all(w.is_contiguous() for w in (w1_EFL, w3_EFL, w2_ELF))
     return contiguous and torch.cuda.get_device_capability(z_TL.device) >= TMA

@@ -76,15 +76,25 @@ def test_a_second_run_gives_the_same_bits(make):
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 
-def test_shapes_that_the_library_takes(make):
-    def fit(T=8, width=64, dtype=torch.bfloat16, strided=False):
-        z, w = torch.zeros(T, width, dtype=dtype), torch.zeros(4, 64, width)
+def test_shapes_that_the_library_takes(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+
+    def fit(T=8, width=64, dtype=torch.bfloat16, strided=False, experts=4):
+        z, w = torch.zeros(T, width, dtype=dtype), torch.zeros(experts, 64, width)
         return fits(z, torch.zeros(T, 1, dtype=torch.int64), w, w, w.mT if strided else w.mT.contiguous())
 
+    assert fit()
+    assert fit(T=4 * MOST_ROWS)
     assert not fit(dtype=torch.float16)
+    assert not fit(experts=1025)
     assert not fit(width=96)
     assert not fit(strided=True)
     assert not fit(T=4 * MOST_ROWS + 1)
+    monkeypatch.setenv("TRIVIUM_KERNELS", "portable")
+    assert not fit()
+    monkeypatch.delenv("TRIVIUM_KERNELS")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
+    assert not fit()
 
 
 @pytest.mark.gpu
