@@ -9,6 +9,8 @@ pytest.importorskip("triton", reason="these products need triton (constraints.tx
 
 from trivium.kernels.moe import experts, experts_reference
 from trivium.kernels.moe.few_experts import MOST_ROWS, FewExperts, fits
+from trivium.kernels.moe.torch_grouped import GroupedExperts
+from trivium.kernels.moe.torch_moe import Experts
 
 # The interpreter is NumPy: its sigmoid overflows on the way to 0.
 pytestmark = [pytest.mark.filterwarnings("ignore:overflow encountered in exp:RuntimeWarning")]
@@ -58,6 +60,27 @@ def test_outputs_and_gradients_equal_the_definition(make, compare, layout, activ
         lambda z, p, *w: experts_reference(z, indices, p, *w, activation=activation),
         operands(make, indices), *TOLERANCES,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["few", "grouped", "loop"])
+@pytest.mark.parametrize("K", [1, 2, 15, 16])
+def test_any_number_of_experts_a_token(make, compare, path, K):
+    """Of 20 experts, for an odd number of tokens, skewed: four experts take most of them."""
+    indices = (torch.rand(33, 20, generator=torch.Generator().manual_seed(K)) + (torch.arange(20) < 4)).argsort(1)
+    indices = indices.flip(1)[:, :K].contiguous()
+    probs = make(33, K, dtype=torch.float32, scale=0.2, shift=0.5)
+    weights = (make(*size, dtype=DTYPE, scale=0.3) for size in ((20, 64, 64), (20, 64, 64), (20, 64, 64)))
+    apply = {
+        "few": lambda *x: FewExperts.apply(*x, "situ"),
+        "grouped": lambda *x: GroupedExperts.apply(*x, "situ", True),
+        "loop": lambda *x: Experts.apply(*x, "situ"),
+    }[path]
+
+    def run(z, p, *w):
+        return apply(z.to(DEVICE), indices.to(DEVICE), p.to(DEVICE), *(x.to(DEVICE) for x in w)).cpu()
+
+    operands = [make(33, 64, dtype=DTYPE), probs, *weights]
+    compare(run, lambda z, p, *w: experts_reference(z, indices, p, *w), operands, *TOLERANCES)
 
 
 def test_gradients_of_masters_in_fp32_are_not_rounded_on_the_way(make):
