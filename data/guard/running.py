@@ -173,8 +173,8 @@ class Running(Closing):
         self.control.settimeout(self._limits.start_seconds)
         try:
             for payload in (*(part for name, content in files.items() for part in (name.encode(), content)), b""):
-                self.control.sendall(frames.header(payload))
-                self.control.sendall(payload)
+                # At once: behind the last, empty one the program may have come and gone before a second call.
+                self.control.sendall(frames.header(payload) + payload)
             _, folders, _, _ = socket.recv_fds(self.control, 1, 1)
         except OSError as error:
             raise self._stillborn(str(error)) from None

@@ -120,6 +120,22 @@ def test_a_bomb_of_forks_is_capped_by_the_kernel_and_ended() -> None:
     assert int(attack("fork_some", "100", processes=1000, threads=12).stdout.split()[0]) in {10, 11, 12}
 
 
+def test_a_program_that_is_gone_before_the_parent_goes_on_has_run(
+    isolation: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine so full that the parent waits between two calls, as 46 of 551 items once found."""
+    send = socket.socket.sendall
+
+    def slow(control: socket.socket, payload: bytes) -> None:
+        if not payload:
+            time.sleep(1.0)
+        send(control, payload)
+
+    monkeypatch.setattr(socket.socket, "sendall", slow)
+    outcome = run(["true"], {"a": b"", "b/c": b"x"}, [], limits=LIMITS, isolation=isolation)
+    assert (outcome.status, outcome.reason) == (0, "")
+
+
 def test_no_fork_without_leave(isolation: Sandbox) -> None:
     outcome = attack("fork_some", "3", isolation=isolation)
     assert (outcome.stdout, outcome.processes <= 1) == (b"0\nEPERM\n", True)
