@@ -31,7 +31,7 @@ from trivium.pipelines.train.step import Counts, weigh
 
 OPERATORS = (
     "kda", "kda_segment", "mla", "attnres", "attnres_normed", "experts", "situ_glu", "route", "route's gradient",
-    "cross_entropy", "short_conv", "gated_norm", "rms_norm",
+    "newton_schulz", "cross_entropy", "short_conv", "gated_norm", "rms_norm",
 )  # fmt: skip
 
 

@@ -39,9 +39,7 @@ class SessionRules(Strict, kw_only=True):
     share: Annotated[float, Bound(ge=0, le=1)] = 0.0  # of the items
     addresses: tuple[str, ...] = ()  # items that give one in any case
     tokens: Annotated[int, Bound(ge=1000)] = 262_144  # the longest; a session ends with the last step that fits
-    least: Annotated[int, Bound(ge=0)] = (
-        131_072  # a shorter one is refused (`no_session`): its editor had no more edits
-    )
+    least: Annotated[int, Bound(ge=0)] = 131_072  # a shorter one is refused (`no_session`): it had no more edits
     every: Annotated[int, Bound(ge=1)] = 8  # steps from one picture to the next
     steps: Annotated[int, Bound(ge=1, le=100_000)] = 4000  # the most
     tries: Annotated[int, Bound(ge=1, le=64)] = 8  # edits that are drawn for a step
