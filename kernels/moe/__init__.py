@@ -16,7 +16,7 @@ from trivium.kernels.moe.reference import (
     situ_glu_reference,
 )
 from trivium.kernels.moe.step import experts_step
-from trivium.kernels.moe.torch_glu import Activation, SiTUGLU
+from trivium.kernels.moe.torch_glu import CONSTANT, Activation, SiTUGLU
 from trivium.kernels.moe.torch_grouped import ALIGNMENT, GroupedExperts
 from trivium.kernels.moe.torch_moe import Experts
 from trivium.kernels.moe.torch_route import Route, count
@@ -66,8 +66,14 @@ def route_counted(
     of its margins (`kernels.quantile.histogram`); None where `bins` is None, loads alone where it is 0.
 
     `real_T` marks the tokens that are counted; all are routed. The caller adds counts of training passes only, each
-    once. One launch on a GPU. Raises ValueError when k ≥ E.
+    once. One launch on a GPU. Raises ValueError when k ≥ E, or for shapes that do not go together.
     """
+    if logits_TE.dim() != 2 or bias_E.shape != logits_TE.shape[1:]:
+        raise ValueError(f"logits must be [T, E] and bias [E]; found {list(logits_TE.shape)} and {list(bias_E.shape)}")
+    if real_T is not None and (real_T.dtype != torch.bool or real_T.shape != logits_TE.shape[:1]):
+        raise ValueError(
+            f"real_T must be one truth value a token, [{len(logits_TE)}]; found {real_T.dtype} {list(real_T.shape)}"
+        )
     if not 0 < k < logits_TE.shape[-1]:
         raise ValueError(f"k must lie between 1 and experts − 1 = {logits_TE.shape[-1] - 1}; found {k}")
     return Route.apply(logits_TE, bias_E, k, bins, real_T)
@@ -80,10 +86,28 @@ def experts(
     """u_TL = Σ_j p_j w2_j glu(w1_j z, w3_j z) (K3 report, equation 13); no token is dropped.
 
     In z's dtype; inside autocast in autocast's, as any product. Deterministic: every sum has one order, whatever the
-    number of threads gives each expert. Half precision on a GPU takes grouped products, without a host sync when
-    widths are multiples of 8.
+    number of threads gives each expert. bf16 on a GPU takes grouped products, without a host sync when widths are
+    multiples of 8; for the same reason nobody looks there whether the indices lie in 0 … E − 1, as they must. Raises
+    ValueError for shapes that do not go together and for an unknown activation.
     """
+    _agree(z_TL, indices_TK, probs_TK, w1_EFL, w3_EFL, w2_ELF, activation)
     return _experts(product_operand(z_TL), indices_TK, probs_TK, w1_EFL, w3_EFL, w2_ELF, activation)
+
+
+def _agree(
+    z_TL: Tensor, indices_TK: Tensor, probs_TK: Tensor, w1_EFL: Tensor, w3_EFL: Tensor, w2_ELF: Tensor,
+    activation: Activation,
+) -> None:  # fmt: skip
+    if activation not in CONSTANT:
+        raise ValueError(f"activation must be {' or '.join(CONSTANT)}; found {activation!r}")
+    shapes = [list(x.shape) for x in (z_TL, indices_TK, probs_TK, w1_EFL, w3_EFL, w2_ELF)]
+    told = "z {} must be [T, L], indices {} and probs {} [T, K], w1 {} and w3 {} [E, F, L], w2 {} [E, L, F]"
+    if [len(shape) for shape in shapes] != [2, 2, 2, 3, 3, 3]:
+        raise ValueError(told.format(*shapes))
+    (T, L), (E, F, _) = shapes[0], shapes[3]
+    wanted = [[T, L], [T, shapes[1][1]], [T, shapes[1][1]], [E, F, L], [E, F, L], [E, L, F]]
+    if shapes != wanted:
+        raise ValueError(told.format(*shapes))
 
 
 @without_autocast
@@ -93,7 +117,7 @@ def _experts(
 ) -> Tensor:  # fmt: skip
     operands = z_TL, indices_TK, probs_TK, w1_EFL, w3_EFL, w2_ELF, activation
     aligned = w1_EFL.shape[1] % ALIGNMENT == 0 and w1_EFL.shape[2] % ALIGNMENT == 0
-    if z_TL.is_cuda and z_TL.dtype in (torch.bfloat16, torch.float16) and aligned and indices_TK.numel():
+    if z_TL.is_cuda and z_TL.dtype == torch.bfloat16 and aligned and indices_TK.numel():
         fused = use_triton("experts", z_TL)
         if fused and fits(z_TL, indices_TK, w1_EFL, w3_EFL, w2_ELF):
             return FewExperts.apply(*operands)

@@ -1,4 +1,4 @@
-"""The experts by grouped products, for half precision on a GPU: no host sync, launches that don't grow with E.
+"""The experts by grouped products, for bf16 on a GPU: no host sync, launches that don't grow with E.
 
 Pairs are sorted by expert once; torch's grouped product reads each expert's rows between two offsets, in fp32
 accumulation. The mixture gathers a token's K results by the inverse order and adds them in order: no atomics. Kept for

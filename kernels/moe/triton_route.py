@@ -39,7 +39,9 @@ def _route(
     row_R, ok_RC = r_R < T, (r_R < T)[:, None] & (e_C < E)[None, :]
     score_RC = tl.sigmoid(tl.load(logits + r_R[:, None] * E + e_C[None, :], mask=ok_RC, other=0.0).to(tl.float32))
     bias_C = tl.load(bias + e_C, mask=e_C < E, other=0.0).to(tl.float32)
-    left_RC = tl.where((e_C < E)[None, :], score_RC + bias_C[None, :], float("-inf"))
+    left_RC = score_RC + bias_C[None, :]
+    left_RC = tl.where(left_RC == left_RC, left_RC, float("inf"))  # NaN comes first, as in PyTorch, and can be compared
+    left_RC = tl.where((e_C < E)[None, :], left_RC, float("-inf"))
     counted_R = row_R
     if MASKED:
         counted_R = row_R & (tl.load(real + r_R, mask=row_R, other=0) != 0)
@@ -57,7 +59,8 @@ def _route(
         tl.atomic_add(load_RP, 1, mask=counted_R[:, None] & kept_RP, sem="relaxed")
     if COUNT and B > 0:
         low, width = tl.load(bounds), tl.load(bounds + 1)
-        margin_RC = (cutoff_R.to(tl.float64)[:, None] - score_RC.to(tl.float64) - low) / width
+        known_RC = tl.where(score_RC == score_RC, score_RC, 0.0)
+        margin_RC = (cutoff_R.to(tl.float64)[:, None] - known_RC.to(tl.float64) - low) / width
         bin_RC = tl.minimum(tl.maximum(margin_RC, 0.0), B - 1.0).to(tl.int32)
         to_RC = counts + e_C[None, :].to(tl.int64) * (1 + B) + 1 + bin_RC
         tl.atomic_add(to_RC, 1, mask=counted_R[:, None] & (e_C < E)[None, :], sem="relaxed")

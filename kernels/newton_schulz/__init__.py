@@ -5,6 +5,7 @@ symmetric products were tried for them and were slower on an H200: 0.98 ms besid
 beside 6.59 for 36 of 1024 × 3584; only 12 of 3072 × 3584 took less, 18.4 beside 19.5.
 """
 
+import torch
 from torch import Tensor
 
 from trivium.kernels.dispatch import use_triton
@@ -17,13 +18,16 @@ __all__ = ["MOST_ROWS", "STEPS", "newton_schulz_reference", "orthogonalize"]
 MOST_ROWS = 128  # of a block that the kernels take: one program holds a Gram matrix of it in its registers
 
 
+@torch.no_grad()
 @without_autocast
 def orthogonalize(x_BMN: Tensor, steps: int = STEPS) -> Tensor:
     """Each block with its singular values pressed into 0.68 to 1.21; rows may outnumber columns. Zero stays zero.
 
     Works in bf16 on a GPU and in the input's own precision on a CPU; returns the input's type. No gradient.
-    Raises ValueError for less than one step.
+    Raises ValueError for less than one step and for another number of dimensions.
     """
+    if x_BMN.dim() != 3:
+        raise ValueError(f"blocks must be [B, M, N]; found {list(x_BMN.shape)}")
     if steps < 1:
         raise ValueError(f"steps must be 1 or more; found {steps}")
     if x_BMN.shape[-2] > x_BMN.shape[-1]:

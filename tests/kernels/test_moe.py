@@ -13,6 +13,7 @@ from trivium.kernels.moe import (
     experts_reference,
     experts_step,
     route,
+    route_counted,
     route_reference,
     situ_glu,
     situ_glu_reference,
@@ -107,3 +108,22 @@ def test_a_token_does_not_depend_on_the_order_of_the_others(make):
     plain = experts(z, indices, probs, *w)
     torch.testing.assert_close(experts(z[order], indices[order], probs[order], *w), plain[order], rtol=1e-5, atol=1e-5)
     assert torch.equal(experts(z, indices, probs, *w), plain)
+
+
+def test_what_does_not_go_together_is_refused_in_words():
+    z, indices, probs = torch.zeros(5, 8), torch.zeros(5, 2, dtype=torch.int64), torch.zeros(5, 2)
+    w1, w2 = torch.zeros(3, 16, 8), torch.zeros(3, 8, 16)
+    whole = {"z_TL": z, "indices_TK": indices, "probs_TK": probs, "w1_EFL": w1, "w3_EFL": w1, "w2_ELF": w2}
+    for name, other in (
+        ("z_TL", torch.zeros(10, 8)), ("z_TL", z[None]), ("probs_TK", probs.mT), ("w3_EFL", w1[:, :1]), ("w2_ELF", w1),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"must be \[T, L\], indices"):
+            experts(**whole | {name: other})
+    with pytest.raises(ValueError, match="situ or swiglu; found 'relu'"):
+        experts(**whole, activation="relu")
+    logits, bias = torch.zeros(5, 4), torch.zeros(4)
+    for wrong in ((logits[None], bias), (logits, bias[:1]), (logits, logits)):
+        with pytest.raises(ValueError, match=r"logits must be \[T, E\] and bias \[E\]"):
+            route(*wrong, 2)
+    with pytest.raises(ValueError, match="one truth value a token"):
+        route_counted(logits, bias, 2, 10, torch.ones(5, dtype=torch.int64))

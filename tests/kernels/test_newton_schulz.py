@@ -122,3 +122,9 @@ def test_the_gram_form_is_sound_where_the_identity_stays_out_of_the_products(mak
     assert torch.linalg.svdvals(found).max() < 1.21
     assert error(by_gram(block.float(), one_part), rounded) < 3e-2
     assert error(by_gram(block.float(), one_part, folded=True), exact) > usual
+
+
+def test_blocks_alone_are_taken_and_none_has_a_gradient(make):
+    with pytest.raises(ValueError, match=r"blocks must be \[B, M, N\]; found \[3, 4\]"):
+        orthogonalize(torch.zeros(3, 4))
+    assert not orthogonalize(make(2, 3, 4)).requires_grad

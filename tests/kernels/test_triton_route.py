@@ -85,6 +85,22 @@ def test_among_equal_scores_the_first_experts_win(make):
     assert counts_EX[:, 0].tolist() == [6] * 5 + [0] * 28
 
 
+def test_rows_of_nan_keep_to_the_experts_and_to_themselves(make):
+    """A padded column is no expert: what it counts would lie in another tensor."""
+    logits_TE, bias_E = operands(make, 7, 40)
+    clean = rows(logits_TE, bias_E, 5)
+    sick = logits_TE.clone()
+    sick[2], sick[4, 39] = float("nan"), float("nan")
+    indices_TK, probs_TK, _, _, counts_EX = rows(sick, bias_E, 5)
+    assert indices_TK[2].tolist() == [0, 1, 2, 3, 4]
+    assert indices_TK[4, 0] == 39
+    assert probs_TK[[2, 4]].isnan().all()
+    assert counts_EX[:, 0].sum() == 7 * 5
+    rest = [0, 1, 3, 5, 6]
+    assert torch.equal(indices_TK[rest], clean[0][rest])
+    assert torch.equal(probs_TK[rest], clean[1][rest])
+
+
 @pytest.mark.parametrize("high", [3, 20, 200])
 def test_rows_in_which_many_are_equal_are_routed_too(make, high):
     """Few, many and very many share the largest score, spread over the row; the first of them win."""
