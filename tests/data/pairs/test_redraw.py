@@ -127,6 +127,8 @@ def test_ctrl_c_tells_what_was_compared_until_then(tmp_path, item, monkeypatch):
             time.sleep(0.2)
         return draw(self, code, files, settings)
 
+    # As in a process of one's own: a test before may have left another handler, a background job ignores the signal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     monkeypatch.setattr(BlocksEngine, "draw", interrupted)
     again = "\nblue 60 10 20 20"  # another code of the same picture
     records = [record(item, letter, CODE + number * again) for number, letter in enumerate("abcdefghijkl")]
