@@ -105,21 +105,30 @@ def _ours(rows: Sequence[Row]) -> tuple[Row | None, Judged]:
     return ours, UNMEASURED
 
 
+Part = tuple[str, Level, str, Callable[[Row, Limits], Judged]]  # a word for it, how much it binds, what is needed
+
+
+def _judged(report: Report, target: str, op: str, layout: str, parts: Sequence[Part]) -> Iterator[Verdict]:
+    """A verdict on each part of our row of a layout."""
+    rows, limits = _same_run(report, op, layout)
+    ours, absent = _ours(rows)
+    for word, level, needed, judge in parts:
+        found, state = absent if ours is None else judge(ours, limits)
+        yield Verdict(
+            target=target, what=f"{op} {word}, {layout}", level=level, needed=needed, found=found, state=state
+        )
+
+
 def _latent_experts(report: Report) -> Iterator[Verdict]:
     target = targets.LATENT_EXPERTS
+    parts: tuple[Part, ...] = (
+        ("host", "must", "never waits", _waits),
+        ("buffer", "must", f"≤ {target.padded:.0%} of its rows padded", _padded),
+        ("tiles", "must", f"≤ {target.wasted:.0%} of their rows wasted", _wasted),
+        ("both", "goal", f"≥ {target.rate:.0%} of the product rate", _rate),
+    )
     for shape in target.shapes:
-        rows, limits = _same_run(report, target.op, shape.name)
-        ours, absent = _ours(rows)
-        parts: tuple[tuple[str, Level, str, Callable[[Row, Limits], Judged]], ...] = (
-            ("host", "must", "never waits", _waits),
-            ("buffer", "must", f"≤ {target.padded:.0%} of its rows padded", _padded),
-            ("tiles", "must", f"≤ {target.wasted:.0%} of their rows wasted", _wasted),
-            ("both", "goal", f"≥ {target.rate:.0%} of the product rate", _rate),
-        )
-        for word, level, needed, judge in parts:
-            found, state = absent if ours is None else judge(ours, limits)
-            what = f"{target.op} {word}, {shape.name}"
-            yield Verdict(target=target.target, what=what, level=level, needed=needed, found=found, state=state)
+        yield from _judged(report, target.target, target.op, shape.name, parts)
 
 
 def _waits(row: Row, _: Limits) -> Judged:
@@ -154,16 +163,11 @@ def _router(report: Report) -> Iterator[Verdict]:
     over the logits.
     """
     target = targets.ROUTER
-    rows, limits = _same_run(report, target.op, target.shape.name)
-    ours, absent = _ours(rows)
-    parts: tuple[tuple[str, Level, str, Callable[[Row, Limits], Judged]], ...] = (
+    parts: tuple[Part, ...] = (
         ("launches", "must", "one kernel", _one_kernel),
         ("forward", "goal", f"≤ {target.goal:g} × reading the logits", _times_reading),
     )
-    for word, level, needed, judge in parts:
-        found, state = absent if ours is None else judge(ours, limits)
-        what = f"{target.op} {word}, {target.shape.name}"
-        yield Verdict(target=target.target, what=what, level=level, needed=needed, found=found, state=state)
+    yield from _judged(report, target.target, target.op, target.shape.name, parts)
 
 
 def _times_reading(row: Row, limits: Limits) -> Judged:

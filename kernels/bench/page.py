@@ -34,7 +34,9 @@ Experts (*moe*) are routed by a router of random weights, never balanced by forc
 or fp32 in *moe_fp32_weights*; 256 tokens and 16 experts are compared. liger-kernel, which has SwiGLU alone, tries eight
 configurations of a kernel instead of up to 40. Errors of *route* are the share of tokens that choose or weigh other
 experts, and its percentage is the reading of the logits alone. *Waits*: the host waits for the device somewhere in a
-pass both ways. *Fullest*: pairs of the fullest expert over the mean.
+pass both ways. *Rows padded*: rows of the buffers of pairs that hold none. *Tile rows wasted*: rows that products
+compute in vain, since each expert's pairs begin a tile of their own. *Fullest*: pairs of the fullest expert over the
+mean. K8 asks for experts with many rows each, K9 for K3's many experts with few rows each, K11 for the router.
 """
 COUNTS = ("shape", "contestant", "kernels forward", "both", "waits", "rows padded", "tile rows wasted", "fullest")
 COLUMNS = ("shape", "contestant", "error", "worst gradient", "forward ms", "both ms", "GB", "peak MiB")
