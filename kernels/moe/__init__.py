@@ -74,8 +74,10 @@ def route_counted(
         raise ValueError(
             f"real_T must be one truth value a token, [{len(logits_TE)}]; found {real_T.dtype} {list(real_T.shape)}"
         )
-    if not 0 < k < logits_TE.shape[-1]:
+    if isinstance(k, bool) or not 0 < k < logits_TE.shape[-1]:
         raise ValueError(f"k must lie between 1 and experts − 1 = {logits_TE.shape[-1] - 1}; found {k}")
+    if bins is not None and (isinstance(bins, bool) or bins < 0):
+        raise ValueError(f"bins must be None, 0 (loads alone) or how many the histogram has; found {bins}")
     return Route.apply(logits_TE, bias_E, k, bins, real_T)
 
 

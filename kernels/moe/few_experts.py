@@ -74,14 +74,20 @@ class FewExperts(torch.autograd.Function):
 
         z_TL, p_P, w1_EFL, w3_EFL, w2_ELF, hidden_P2F, token_P, place_P, ends_E, wide_N4 = ctx.saved_tensors
         K, dtype = ctx.K, z_TL.dtype
+        needs_z, _, _, *needs_w = ctx.needs_input_grad[:6]
         dout_TL = dout_TL.to(dtype).contiguous()
         da_PF = few_dgrad(dout_TL, token_P, w2_ELF.to(dtype), None, wide_N4)
         dg_PF, _, a_PF, dp_P = weighted_glu_backward(*hidden_P2F.chunk(2, dim=1), p_P, da_PF, ctx.activation)
         del da_PF
         dhidden_P2F = dg_PF.as_strided(hidden_P2F.shape, hidden_P2F.stride())  # dg | du lie as g | u do
-        dw2_ELF = few_wgrad(dout_TL, token_P, a_PF, None, ends_E, w2_ELF.dtype)
+        dz_TL = dw1_EFL = dw3_EFL = dw2_ELF = None
+        if needs_w[2]:
+            dw2_ELF = few_wgrad(dout_TL, token_P, a_PF, None, ends_E, w2_ELF.dtype)
         del a_PF
-        dw1_EFL, dw3_EFL = few_wgrad_two(dhidden_P2F, z_TL, token_P, ends_E, w1_EFL.dtype)
-        dz_PL = few_dgrad(dhidden_P2F, None, w1_EFL.to(dtype), w3_EFL.to(dtype), wide_N4)
+        if needs_w[0] or needs_w[1]:  # both come of one pass over the rows
+            dw1_EFL, dw3_EFL = few_wgrad_two(dhidden_P2F, z_TL, token_P, ends_E, w1_EFL.dtype)
+        if needs_z:
+            dz_PL = few_dgrad(dhidden_P2F, None, w1_EFL.to(dtype), w3_EFL.to(dtype), wide_N4)
+            dz_TL = mix_rows([dz_PL], place_P, K)
         dprobs_TK = dp_P.index_select(0, place_P).unflatten(0, (-1, K)).to(ctx.probs_dtype)
-        return mix_rows([dz_PL], place_P, K), None, dprobs_TK, dw1_EFL, dw3_EFL, dw2_ELF, None
+        return dz_TL, None, dprobs_TK, dw1_EFL, dw3_EFL, dw2_ELF, None

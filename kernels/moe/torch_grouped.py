@@ -77,25 +77,28 @@ class GroupedExperts(torch.autograd.Function):
     def backward(ctx: Any, dout_TL: Tensor) -> tuple[Tensor | None, ...]:
         z_TL, p_P, w1_EFL, w3_EFL, w2_ELF, g_PF, u_PF, place_P, ends_E = ctx.saved_tensors
         K, (units, rows) = ctx.K, _paths(ctx.fused)
+        needs_z, _, _, *needs_w = ctx.needs_input_grad[:6]
         dout_PL = rows.take_rows(dout_TL.to(z_TL.dtype), place_P, K)
         da_PF = _product(dout_PL, w2_ELF, ends_E)
         dg_PF, du_PF, a_PF, dp_P = units.weighted_glu_backward(g_PF, u_PF, p_P, da_PF, ctx.activation)
         del da_PF
-        dw2_ELF = torch._grouped_mm(dout_PL.T, a_PF, offs=ends_E)
+        dw2_ELF = torch._grouped_mm(dout_PL.T, a_PF, offs=ends_E) if needs_w[2] else None
         del dout_PL, a_PF  # what is gathered is as large as all the rest: one at a time
-        dz_TL = rows.mix_rows([_product(dg_PF, w1_EFL, ends_E), _product(du_PF, w3_EFL, ends_E)], place_P, K)
-        z_PL = rows.take_rows(z_TL, place_P, K)
-        dw1_EFL, dw3_EFL = (torch._grouped_mm(d_PF.T, z_PL, offs=ends_E) for d_PF in (dg_PF, du_PF))
-        del z_PL
-        for dw in (dw1_EFL, dw3_EFL, dw2_ELF):
-            rows.clear_idle(dw, ends_E)
-        return (
-            dz_TL,
-            None,
-            dp_P.index_select(0, place_P).unflatten(0, (-1, K)).to(ctx.probs_dtype),
-            dw1_EFL.to(w1_EFL.dtype),
-            dw3_EFL.to(w3_EFL.dtype),
-            dw2_ELF.to(w2_ELF.dtype),
-            None,
-            None,
-        )
+        dz_TL = dw1_EFL = dw3_EFL = None
+        if needs_z:
+            dz_TL = rows.mix_rows([_product(dg_PF, w1_EFL, ends_E), _product(du_PF, w3_EFL, ends_E)], place_P, K)
+        if needs_w[0] or needs_w[1]:
+            z_PL = rows.take_rows(z_TL, place_P, K)
+            dw1_EFL, dw3_EFL = (
+                torch._grouped_mm(d_PF.T, z_PL, offs=ends_E) if needed else None
+                for d_PF, needed in zip((dg_PF, du_PF), needs_w[:2], strict=True)
+            )
+            del z_PL
+        dprobs_TK = dp_P.index_select(0, place_P).unflatten(0, (-1, K)).to(ctx.probs_dtype)
+        dws = []
+        for dw, w in ((dw1_EFL, w1_EFL), (dw3_EFL, w3_EFL), (dw2_ELF, w2_ELF)):
+            if dw is not None:
+                rows.clear_idle(dw, ends_E)
+                dw = dw.to(w.dtype)
+            dws.append(dw)
+        return dz_TL, None, dprobs_TK, *dws, None, None

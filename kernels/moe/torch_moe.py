@@ -74,6 +74,7 @@ class Experts(torch.autograd.Function):
     def backward(ctx: Any, du_TL: Tensor) -> tuple[Tensor | None, ...]:
         z_TL, probs_TK, w13_E2FL, w2_ELF, token_R, place_P, *parts = ctx.saved_tensors
         counts, activation, F = ctx.counts, ctx.activation, w2_ELF.shape[2]
+        needs_z, _, _, needs_w1, needs_w3, needs_w2 = ctx.needs_input_grad[:6]
         (T, K), L = probs_TK.shape, z_TL.shape[1]
         dtype, row_dtype = accumulation_dtype(z_TL), z_TL.dtype
         du_RL = du_TL.index_select(0, token_R)
@@ -92,10 +93,13 @@ class Experts(torch.autograd.Function):
         dw2_ELF = torch.zeros_like(w2_ELF, dtype=row_dtype)
         slices = zip(*(x.split(counts) for x in (du_RL, ap_RF, dhidden_R2F, z_RL, dz_RL)), strict=True)
         for e, (du, ap, dhidden, z, dz) in enumerate(slices):
-            torch.mm(dhidden, w13_E2FL[e], out=dz)
-            torch.mm(dhidden.T, z, out=dw13_E2FL[e])
-            torch.mm(du.T, ap, out=dw2_ELF[e])
-        dz_TL = dz_RL.index_select(0, place_P).view(T, K, L).to(dtype).sum(1).to(row_dtype)
+            if needs_z:
+                torch.mm(dhidden, w13_E2FL[e], out=dz)
+            if needs_w1 or needs_w3:
+                torch.mm(dhidden.T, z, out=dw13_E2FL[e])
+            if needs_w2:
+                torch.mm(du.T, ap, out=dw2_ELF[e])
+        dz_TL = dz_RL.index_select(0, place_P).view(T, K, L).to(dtype).sum(1).to(row_dtype) if needs_z else None
         dprobs_TK = dp_R.index_select(0, place_P).view(T, K).to(probs_TK.dtype)
         dw1_EFL, dw3_EFL = dw13_E2FL[:, :F].to(ctx.dtypes[0]), dw13_E2FL[:, F:].to(ctx.dtypes[1])
         return dz_TL, None, dprobs_TK, dw1_EFL, dw3_EFL, dw2_ELF.to(w2_ELF.dtype), None

@@ -21,7 +21,8 @@ MOST_ROWS = 128  # of a block that the kernels take: one program holds a Gram ma
 @torch.no_grad()
 @without_autocast
 def orthogonalize(x_BMN: Tensor, steps: int = STEPS) -> Tensor:
-    """Each block with its singular values pressed into 0.68 to 1.21; rows may outnumber columns. Zero stays zero.
+    """Each block with its singular values pressed into 0.68 to 1.21; rows may outnumber columns. Zero stays zero;
+    a block whose norm the working type can't hold becomes NaN, as one with an infinite number does.
 
     Works in bf16 on a GPU and in the input's own precision on a CPU; returns the input's type. No gradient.
     Raises ValueError for less than one step and for another number of dimensions.

@@ -21,6 +21,7 @@ def by_torch(x_BMN: Tensor, steps: int) -> Tensor:
     """In bf16 on a GPU and in the input's own precision on a CPU; returns the input's type."""
     work_BMN = x_BMN.bfloat16() if x_BMN.is_cuda else x_BMN
     norm_B11 = torch.linalg.matrix_norm(work_BMN, keepdim=True)
+    norm_B11 = norm_B11.masked_fill(norm_B11.isinf(), torch.nan)  # too large for the type: not silently zero
     work_BMN = work_BMN / (norm_B11 + EPSILON)
     wide = x_BMN.shape[-1] > WIDE * x_BMN.shape[-2] and not x_BMN.is_cuda
     return (_gram(work_BMN, steps) if wide else _plain(work_BMN, steps)).to(x_BMN.dtype)

@@ -118,7 +118,9 @@ def chain(
         for s in range(S):
             g_MM += tl.load(parts + s * SIZE + at_MM)
         diagonal_MM = m_M[:, None] == m_M[None, :]
-        scale = 1.0 / (tl.sqrt(tl.sum(tl.sum(tl.where(diagonal_MM, g_MM, 0.0), 1), 0)) + EPSILON)
+        square = tl.sum(tl.sum(tl.where(diagonal_MM, g_MM, 0.0), 1), 0)
+        square = tl.where(square < float("inf"), square, float("nan"))  # too large for fp32: not silently zero
+        scale = 1.0 / (tl.sqrt(square) + EPSILON)
         keep(work + G * KEPT, g_MM * scale * scale, at_MM, ROWS, HALF)
         keep(work + Q * KEPT, tl.where(diagonal_MM, scale, 0.0), at_MM, ROWS, HALF)
         for turn in range(4 * STEPS - 2):  # the last G would go unread

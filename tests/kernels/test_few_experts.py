@@ -83,6 +83,42 @@ def test_any_number_of_experts_a_token(make, compare, path, K):
     compare(run, lambda z, p, *w: experts_reference(z, indices, p, *w), operands, *TOLERANCES)
 
 
+NAMES = "z", "probs", "w1", "w3", "w2"
+
+
+@pytest.mark.parametrize("wanted", [("z", "probs"), ("w1",), ("w3", "w2"), ("probs", "w1", "w2")])
+@pytest.mark.parametrize("path", ["few", "grouped", "loop"])
+def test_frozen_operands_get_no_gradient_and_cost_no_product(make, monkeypatch, path, wanted):
+    from trivium.kernels.moe import triton_few, triton_few_wgrad
+
+    apply = {
+        "few": lambda *x: FewExperts.apply(*x, "situ"),
+        "grouped": lambda *x: GroupedExperts.apply(*x, "situ", True),
+        "loop": lambda *x: Experts.apply(*x, "situ"),
+    }[path]
+    indices = choices(19, 2).to(DEVICE)
+    made = [x.detach().to(DEVICE) for x in operands(make, indices.cpu())]
+
+    def gradients(names):
+        z, *rest = [x.clone().requires_grad_(name in names) for name, x in zip(NAMES, made, strict=True)]
+        y = apply(z, indices, *rest)
+        leaves = [x for x in (z, *rest) if x.requires_grad]
+        calls.clear()
+        return dict(zip(names, torch.autograd.grad(y.sum(), leaves), strict=True))
+
+    calls = []
+    for module, name in (
+        (torch, "_grouped_mm"), (torch, "mm"), (triton_few, "few_dgrad"), (triton_few_wgrad, "few_wgrad"),
+        (triton_few_wgrad, "few_wgrad_two"),
+    ):  # fmt: skip
+        whole = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *x, whole=whole, **y: (calls.append(whole), whole(*x, **y))[1])
+    all_of_them, all_calls = gradients(NAMES), len(calls)
+    found = gradients(wanted)
+    assert all(torch.equal(found[name], all_of_them[name]) for name in wanted)
+    assert len(calls) < all_calls
+
+
 def test_gradients_of_masters_in_fp32_are_not_rounded_on_the_way(make):
     indices = choices(40, 2)
     leaves = [x.detach().to(DEVICE).requires_grad_() for x in operands(make, indices, torch.float32)]

@@ -125,5 +125,11 @@ def test_what_does_not_go_together_is_refused_in_words():
     for wrong in ((logits[None], bias), (logits, bias[:1]), (logits, logits)):
         with pytest.raises(ValueError, match=r"logits must be \[T, E\] and bias \[E\]"):
             route(*wrong, 2)
+    for k in (0, 4, True):
+        with pytest.raises(ValueError, match=f"between 1 and experts − 1 = 3; found {k}"):
+            route(logits, bias, k)
+    for bins in (-1, True):
+        with pytest.raises(ValueError, match=f"how many the histogram has; found {bins}"):
+            route_counted(logits, bias, 2, bins)
     with pytest.raises(ValueError, match="one truth value a token"):
         route_counted(logits, bias, 2, 10, torch.ones(5, dtype=torch.int64))

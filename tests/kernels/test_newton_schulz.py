@@ -51,6 +51,14 @@ def test_zero_stays_zero_and_size_does_not_matter(make):
     torch.testing.assert_close(found[1], found[2], rtol=1e-6, atol=1e-6)
 
 
+def test_a_block_beyond_its_type_is_nan_and_its_neighbour_is_not(make):
+    block = make(4, 6, dtype=torch.float32).detach()
+    found = orthogonalize(torch.stack([block * 1e25, block, torch.full_like(block, torch.inf)]))
+    assert found[0].isnan().all()
+    assert found[1].isfinite().all()
+    assert found[2].isnan().all()
+
+
 def test_a_block_does_not_depend_on_its_batch(make):
     """To rounding: libraries of a CPU sum in another order where a block begins elsewhere in memory."""
     x = make(12, 7, 33, dtype=torch.float32).detach()

@@ -51,6 +51,14 @@ def test_blocks_equal_the_definition(make, shape):
     assert torch.equal(x, kept)
 
 
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")  # NumPy's, interpreted
+def test_a_block_whose_norm_fp32_cannot_hold_is_nan_alone(make):
+    block = draw(make, 5, 33)
+    found = by_gram(torch.stack([block, block * 1e25, block * 3e17]), STEPS, GPU)
+    assert found.isnan().flatten(1).all(1).tolist() == [False, True, False]
+    assert found[0].isfinite().all()
+
+
 @pytest.mark.parametrize("shape", [SHAPES[3], SHAPES[-1]])
 def test_zero_stays_zero_and_each_block_has_its_own_size(make, shape):
     x = torch.stack(
