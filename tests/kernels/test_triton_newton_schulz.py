@@ -54,8 +54,9 @@ def test_blocks_equal_the_definition(make, shape):
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")  # NumPy's, interpreted
 def test_a_block_whose_norm_fp32_cannot_hold_is_nan_alone(make):
     block = draw(make, 5, 33)
-    found = by_gram(torch.stack([block, block * 1e25, block * 3e17]), STEPS, GPU)
-    assert found.isnan().flatten(1).all(1).tolist() == [False, True, False]
+    sizes = 1, 1e25, 2.5e18, 3e17  # of the third each row's square fits, their sum does not
+    found = by_gram(torch.stack([block * size for size in sizes]), STEPS, GPU)
+    assert found.isnan().flatten(1).all(1).tolist() == [False, True, True, False]
     assert found[0].isfinite().all()
 
 
