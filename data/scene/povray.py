@@ -34,6 +34,8 @@ _NOW = re.compile(rb"\bnow\b")
 _PACKAGES = "povray povray-includes fonts-povray"
 _PIXELS = re.compile(rb"P6\s(?:#[^\n]*\n)*(\d+)\s+(\d+)\s(?:#[^\n]*\n)*255\s")
 _FAULT = re.compile(r"^(?:File '([^']*)' line (\d+): )?(Parse Error|Fatal error in [a-z ]+): (.*(?:\n .*)*)", re.M)
+_NO_REASON = "Cannot parse input"
+TRIES = 4  # of a run that fails and does not say why
 _ABSENT = re.compile(r"(?:Cannot|Could not) (?:open|find|access|read)[^\n]*|not found in any", re.I)
 
 
@@ -82,8 +84,7 @@ class PovrayEngine:
         if (given, settings) == self._last and any(_NOW.search(text) for text in given.values()):
             programs.wait_for_next_second()
         self._last = given, settings
-        outcome = run(_command(rules), given, ["*"], limits=self._limits, profile=PROFILE)
-        programs.ended(outcome)
+        outcome = self._run(rules, given)
         _refuse_written(outcome, given)
         return Drawing(
             payload=_png(outcome, rules, code),
@@ -92,6 +93,17 @@ class PovrayEngine:
             height=rules.height,
             facts=_facts(code, rules),
         )
+
+    def _run(self, rules: PovrayRules, given: Mapping[str, bytes]) -> Outcome:
+        """Once more while it fails without a word of what is wrong: another of its threads writes that, and may come
+        too late (2 in 640 runs on a machine with nine times as much to do as processors).
+        """
+        for _ in range(TRIES):
+            outcome = run(_command(rules), given, ["*"], limits=self._limits, profile=PROFILE)
+            programs.ended(outcome)
+            if outcome.status == 0 or _faults(outcome.stderr.decode(errors="replace")):
+                break
+        return outcome
 
 
 def _facts(code: str, rules: PovrayRules) -> Facts:
@@ -128,9 +140,19 @@ def _png(outcome: Outcome, rules: PovrayRules, code: str) -> bytes:
     return buffer.getvalue()
 
 
+def _said(words: str) -> str:
+    """What it said from reading the scene on; before it stands what files of settings are not there."""
+    return words[max(0, words.find("[Parsing")) :]
+
+
+def _faults(words: str) -> list[tuple[str, str, str, str]]:
+    """(file, line, kind, text) of each; that a scene can't be parsed, without a why, is none."""
+    found = _FAULT.findall(_said(words))
+    return [] if len(found) == 1 and found[0][3].startswith(_NO_REASON) else found
+
+
 def _failure(words: str, status: int, code: str) -> GuardError:
-    words = words[max(0, words.find("[Parsing")) :]  # before it stands what files of settings are not there
-    faults = _FAULT.findall(words)
+    faults, words = _faults(words), _said(words)
     if not faults:
         return GuardError("failed", f"POV-Ray ended with {status}: {words[-200:].strip()}")
     file, line, kind, text = faults[0]

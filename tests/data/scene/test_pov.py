@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from trivium.data.longcontext.dice import Dice
-from trivium.data.scene import programs
+from trivium.data.scene import povray, programs
 from trivium.data.scene.closure import OutsideError, closure
 from trivium.data.scene.generators import KINDS, USUAL, scene
 from trivium.data.scene.pov.editor import PovrayEditor
@@ -117,6 +117,26 @@ def test_a_scene_is_refused_with_its_reason(code: str, files: dict[str, bytes], 
     with pytest.raises(GuardError) as caught:
         engine.draw(code, files, SETTINGS)
     assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(("silent", "reason"), [(3, "parse_error"), (4, "failed")])
+def test_a_program_that_says_too_late_what_is_wrong_is_asked_again(
+    engine: PovrayEngine, monkeypatch: pytest.MonkeyPatch, silent: int, reason: str
+) -> None:
+    outcomes = []
+    whole = povray.run
+
+    def run(*given, **limits):
+        outcomes.append(whole(*given, **limits))
+        lines = outcomes[-1].stderr.splitlines(keepends=True)
+        kept = b"".join(line for line in lines if len(outcomes) > silent or b"Parse Error" not in line)
+        return msgspec.structs.replace(outcomes[-1], stderr=kept)
+
+    monkeypatch.setattr(povray, "run", run)
+    with pytest.raises(GuardError) as caught:
+        engine.draw("sphere { 0, }\n", {}, SETTINGS)
+    assert caught.value.reason == reason
+    assert len(outcomes) == 4
 
 
 def test_written_files_are_found_out(engine: PovrayEngine) -> None:
