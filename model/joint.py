@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from trivium.data.config import Strict
 from trivium.errors import InputError
-from trivium.kernels.cross_entropy import cross_entropy
+from trivium.kernels.cross_entropy import cross_entropy, linear_cross_entropy
 from trivium.model.backbone import Backbone
 from trivium.model.balance import Balance
 from trivium.model.batch import Batch
@@ -31,6 +31,16 @@ class Output:
     loss_T: Tensor
     mtp_loss_T: Tensor | None  # of the token after the next; its targets are `mtp_targets_T`
     mtp_targets_T: Tensor | None
+    objective: Tensor | None = None  # of the `Aims`; with one the losses above have no gradient of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Aims:
+    """What a pass minimises, known before it: Σ weight · loss of the next token + `ahead` · Σ loss of the MTP layer."""
+
+    weights_T: Tensor
+    ahead: float
+    count: int  # targets of both kinds in the batch
 
 
 class JointConfig(Strict, frozen=True, kw_only=True):
@@ -65,27 +75,43 @@ class JointModel(nn.Module):
             self.vision = config.vision.build()
             self.projector = config.projector.build(config.vision.width, config.backbone.width)
 
-    def forward(self, batch: Batch, *, mtp: bool | None = None) -> Output:
+    def forward(self, batch: Batch, *, mtp: bool | None = None, aims: Aims | None = None) -> Output:
         """Losses at every target. `mtp` defaults to training mode. Counts for the balance are added in training only.
 
-        Raises InputError when the batch's pictures don't fill its media tokens.
+        With `aims` the head's gradients are taken on the way, for both kinds of targets in one pass; without, each loss
+        has a gradient. Raises InputError when the batch's pictures don't fill its media tokens.
         """
         count = self.training and torch.is_grad_enabled()
         shared = Pass.over(batch.cu_seqlens, batch.tokens, count=count)
         x_TD = self.embed(batch)
         hidden = self.backbone(x_TD, shared)
         head_VD = self.backbone.head.weight
-        loss_T = cross_entropy(hidden.normed_TD, head_VD, batch.targets_T)
+        loss_T = None if aims is not None else cross_entropy(hidden.normed_TD, head_VD, batch.targets_T)
         stats = list(hidden.stats)
-        mtp_loss_T = mtp_targets_T = None
+        ahead_TD = mtp_loss_T = mtp_targets_T = None
         if self.config.backbone.mtp_layers and (self.training if mtp is None else mtp):
             ahead_TD, mtp_stats = self.backbone.mtp(hidden.final_TD, x_TD, shared)
+            ahead_TD = self.backbone.norm(ahead_TD)
             mtp_targets_T = shifted_targets(batch.targets_T, batch.cu_seqlens)
-            mtp_loss_T = cross_entropy(self.backbone.norm(ahead_TD), head_VD, mtp_targets_T)
+            if aims is None:
+                mtp_loss_T = cross_entropy(ahead_TD, head_VD, mtp_targets_T)
             stats.append(mtp_stats)
         if count:
             self._add(stats)
-        return Output(loss_T, mtp_loss_T, mtp_targets_T)
+        if aims is None:
+            return Output(loss_T, mtp_loss_T, mtp_targets_T)
+        return self._aimed(aims, hidden.normed_TD, batch.targets_T, ahead_TD, mtp_targets_T)
+
+    def _aimed(
+        self, aims: Aims, x_TD: Tensor, targets_T: Tensor, ahead_TD: Tensor | None, mtp_targets_T: Tensor | None
+    ) -> Output:
+        weights_T, all_T = aims.weights_T, targets_T
+        if ahead_TD is not None:
+            weights_T = torch.cat([weights_T, weights_T.new_full((len(ahead_TD),), aims.ahead)])
+            x_TD, all_T = torch.cat([x_TD, ahead_TD]), torch.cat([targets_T, mtp_targets_T])
+        objective, loss, _ = linear_cross_entropy(x_TD, self.backbone.head.weight, all_T, weights_T, count=aims.count)
+        loss_T, *rest = loss.split(len(targets_T))
+        return Output(loss_T, rest[0] if rest else None, mtp_targets_T, objective)
 
     def embed(self, batch: Batch) -> Tensor:
         """Token vectors with the pictures' vectors at the media tokens, in order: [T, D]."""

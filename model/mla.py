@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from trivium.data.config import Strict
-from trivium.kernels.mla import BlockPlan, mla
+from trivium.kernels.mla import BlockPlan, mla, mla_gated
+from trivium.kernels.mla.step import mla_step
 from trivium.kernels.packed import offsets
 from trivium.model.cache import MLACache
 from trivium.vision.norm import RMSNorm
@@ -95,39 +96,47 @@ class MLA(nn.Module):
         if cache is not None and cache.columns:
             cache.append(torch.cat([c_TL, extra_TR], dim=-1))
             o_THV, logit_max_H = self._attend_latent(q_THQ, cache), None
+            gate_THV = self._gate(x_TD)
+            if gate_THV is not None:
+                o_THV = o_THV * torch.sigmoid(gate_THV.to(o_THV.dtype))  # o is fp32 (K3 report, section 2.1.2)
         else:
-            o_THV, logit_max_H = self._attend(q_THQ, c_TL, extra_TR, cu_seqlens, blocks)
+            o_THV, logit_max_H = self._attend(x_TD, q_THQ, c_TL, extra_TR, cu_seqlens, blocks)
             if cache is not None:
                 cache.fill(torch.cat([c_TL, extra_TR], dim=-1), offsets(cu_seqlens, x_TD.shape[0]))
-        if config.gate != "none":
-            gate_TC = self.g_proj(x_TD) if config.gate == "full_rank" else self.g_b_proj(self.g_a_proj(x_TD))
-            # o is fp32: the gate multiplies it before the cast (K3 report, section 2.1.2).
-            o_THV = o_THV * torch.sigmoid(gate_TC.to(o_THV.dtype)).unflatten(-1, (config.heads, -1))
         return Attended(self.o_proj(o_THV.to(x_TD.dtype).flatten(-2)), logit_max_H)
 
+    def _gate(self, x_TD: Tensor) -> Tensor | None:
+        """The gate's logits [T, H, V]; None without one."""
+        config = self.config
+        if config.gate != "none":
+            gate_TC = self.g_proj(x_TD) if config.gate == "full_rank" else self.g_b_proj(self.g_a_proj(x_TD))
+            return gate_TC.unflatten(-1, (config.heads, -1))
+        return None
+
     def _attend(
-        self, q_THQ: Tensor, c_TL: Tensor, extra_TR: Tensor, cu_seqlens: Tensor, blocks: BlockPlan | None
+        self,
+        x_TD: Tensor,
+        q_THQ: Tensor,
+        c_TL: Tensor,
+        extra_TR: Tensor,
+        cu_seqlens: Tensor,
+        blocks: BlockPlan | None,
     ) -> tuple[Tensor, Tensor]:
+        """The attention's output, through the gate where there is one."""
         config = self.config
         kv_THE = self.kv_b_proj(c_TL).unflatten(-1, (config.heads, -1))
         k_THN, v_THV = kv_THE.split(config.head_dim, dim=-1)
         k_THQ = torch.cat([k_THN, extra_TR[:, None].expand(-1, config.heads, -1)], dim=-1)
-        return mla(q_THQ, k_THQ, v_THV, cu_seqlens, scale=config.scale, plan=blocks)
+        gate_THV = self._gate(x_TD)
+        if gate_THV is None:
+            return mla(q_THQ, k_THQ, v_THV, cu_seqlens, scale=config.scale, plan=blocks)
+        return mla_gated(q_THQ, k_THQ, v_THV, gate_THV, cu_seqlens, scale=config.scale, plan=blocks)
 
     def _attend_latent(self, q_BHQ: Tensor, cache: MLACache) -> Tensor:
-        """The absorbed form: kv_b moves into the query and the output, keys and values stay latent."""
-        config = self.config
-        up_HEL = self.kv_b_proj.weight.unflatten(0, (config.heads, -1))
-        k_up_HNL, v_up_HVL = up_HEL.split(config.head_dim, dim=1)
-        q_BHN, q_BHR = q_BHQ.split([config.head_dim, config.extra_dim], dim=-1)
-        q_BHL = torch.bmm(q_BHN.transpose(0, 1), k_up_HNL).transpose(0, 1)
-        seen_BSX = cache.seen
-        dtype = torch.promote_types(q_BHQ.dtype, torch.float32)
-        scores_BHS = torch.bmm(torch.cat([q_BHL, q_BHR], dim=-1), seen_BSX.transpose(1, 2)).to(dtype) * config.scale
-        if cache.before_BS is not None:
-            scores_BHS = scores_BHS.masked_fill(cache.before_BS[:, None, : cache.columns], -torch.inf)
-        o_BHL = torch.bmm(scores_BHS.softmax(-1), seen_BSX[..., : config.kv_lora].to(dtype))
-        return torch.bmm(o_BHL.transpose(0, 1), v_up_HVL.to(dtype).transpose(1, 2)).transpose(0, 1)
+        """The absorbed form: keys and values stay latent."""
+        up_HEL = self.kv_b_proj.weight.unflatten(0, (self.config.heads, -1))
+        before_BS = None if cache.before_BS is None else cache.before_BS[:, : cache.columns]
+        return mla_step(q_BHQ, up_HEL, cache.seen, before_BS, scale=self.config.scale)
 
     def _rotate(
         self, q_THQ: Tensor, extra_TR: Tensor, cu_seqlens: Tensor, cache: MLACache | None

@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ("--json", "docs/benchmarks.json", "--page", "docs/benchmarks.md")
-ON_A_GPU = ("curves",)  # files of bench/ that need one
+ON_A_GPU = ("curves", "step")  # files of bench/ that need one
 # Those that measure others beside us, or quality, or hours: they hold no floors and need inputs of their own.
 APART = ("dedup_quality", "dedup_recall", "extraction", "million_build", "ranks", "text_peers", "text_rules")
 

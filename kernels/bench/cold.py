@@ -24,7 +24,7 @@ from trivium.kernels.bench.operators import chosen
 from trivium.kernels.bench.oracle import derive, leaves_of, projections
 from trivium.kernels.bench.report import Cold
 
-__all__ = ["first_calls"]
+__all__ = ["binaries", "first_calls"]
 
 LIMIT = 600  # seconds for all operators
 BINARIES = ("*.cubin", "*.hsaco")
@@ -50,7 +50,8 @@ def _failed(operator: Operator[Any], problem: str) -> Cold:
     return Cold(op=operator.name, layout=operator.cold[0].name, seconds=0.0, compiled=0, again={}, problem=problem)
 
 
-def _binaries(cache: Path) -> int:
+def binaries(cache: Path) -> int:
+    """Kernels in a cache folder."""
     return sum(1 for pattern in BINARIES for _ in cache.rglob(pattern))
 
 
@@ -66,7 +67,7 @@ def _measure(operators: Sequence[Operator[Any]], device: torch.device) -> Iterat
 
 def _run(operator: Operator[Any], layout: Shape, device: torch.device, cache: Path) -> tuple[float, int]:
     """Seconds of one call both ways, and the kernels it compiled."""
-    before = _binaries(cache)
+    before = binaries(cache)
     torch.manual_seed(SEED)
     ours = next(c for c in operator.contestants(device) if not c.peer)
     operands = operator.operands(layout, device, dtype_of(device))
@@ -78,7 +79,7 @@ def _run(operator: Operator[Any], layout: Shape, device: torch.device, cache: Pa
     derive(outputs, leaves, projections(outputs))
     if device.type == "cuda":
         torch.cuda.synchronize()
-    return time.perf_counter() - began, _binaries(cache) - before
+    return time.perf_counter() - began, binaries(cache) - before
 
 
 if __name__ == "__main__":

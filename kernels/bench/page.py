@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from trivium.kernels.bench.check import best, value, verdicts
-from trivium.kernels.bench.report import Accuracy, Report, Row, Run
+from trivium.kernels.bench.report import Accuracy, Report, Row, Run, Step
 from trivium.kernels.bench.targets import Quantity
 
-__all__ = ["COLUMNS", "COUNTS", "cells", "counts", "page"]
+__all__ = ["COLUMNS", "COUNTS", "STEP", "cells", "counts", "page", "step_lines", "step_rows"]
 
 HEAD = """# Benchmarks of the kernels
 
@@ -37,7 +37,13 @@ experts, and its percentage is the reading of the logits alone. *Waits*: the hos
 pass both ways. *Rows padded*: rows of the buffers of pairs that hold none. *Tile rows wasted*: rows that products
 compute in vain, since each expert's pairs begin a tile of their own. *Fullest*: pairs of the fullest expert over the
 mean. K8 asks for experts with many rows each, K9 for K3's many experts with few rows each, K11 for the router.
+
+A *training step* is forward, backward and optimizer as `trivium train` makes them (`python bench/step.py --cold`), with
+pictures. A kernel belongs to the operator that launched it. *Gaps*: times with nothing on the device, and what the host
+did in them. K5 is the first step of *base* in a fresh process with an empty cache; steps with another length, other
+documents and other pictures follow and should compile nothing. First calls by operator are its parts.
 """
+STEP = ("kernels of", "ms", "share", "launches")
 COUNTS = ("shape", "contestant", "kernels forward", "both", "waits", "rows padded", "tile rows wasted", "fullest")
 COLUMNS = ("shape", "contestant", "error", "worst gradient", "forward ms", "both ms", "GB", "peak MiB")
 
@@ -55,6 +61,11 @@ def page(report: Report) -> str:
             parts += ["### Hard cases", _accuracy(run.accuracy)]
         if run.cold:
             parts += ["### First calls, empty cache", _cold(run)]
+        for step in run.steps:
+            parts += [f"### Training step of {step.preset}{', torch.compile' if step.compiled else ''}"]
+            parts += ["\n".join(f"- {line}" for line in step_lines(step))]
+            if step.families:
+                parts.append(_table(STEP, step_rows(step)))
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
@@ -149,3 +160,36 @@ def _cold(run: Run) -> str:
         found = entry.problem or f"{entry.seconds:.1f}"
         rows.append((entry.op, entry.layout, found, str(entry.compiled), anew))
     return _table(("operator", "first shape", "seconds", "kernels", "compiled anew for"), rows)
+
+
+def step_rows(step: Step) -> list[tuple[str, ...]]:
+    """Time by family of kernels, the longest first; shares are of the time that kernels ran."""
+    total = sum(family.ms for family in step.families.values()) or 1.0
+    rows = [
+        (name, f"{family.ms:.2f}", f"{family.ms / total:.1%}", str(family.launches))
+        for name, family in step.families.items()
+    ]
+    launches = sum(family.launches for family in step.families.values())
+    return [*rows, ("all", f"{total:.2f}", "100.0%", str(launches))]
+
+
+def step_lines(step: Step) -> list[str]:
+    """The facts of a step beside its table."""
+    if step.problem:
+        return [f"no figure: {step.problem}"]
+    speed = "" if step.mfu is None else f", MFU {step.mfu:.1%}"
+    memory = "" if step.peak_bytes is None else f", at most {step.peak_bytes / 2**30:.1f} GiB"
+    lines = [f"{step.rows}: {step.ms:.1f} ms, {step.tokens / step.ms * 1e3:,.0f} tokens/s{speed}{memory}"]
+    if step.idle_ms is not None:
+        lines.append(f"device idle {step.idle_ms:.1f} ms; {step.gaps} gaps of 10 µs and more, {step.gap_ms:.1f} ms")
+        lines += [f"gap of {gap.ms:.2f} ms: {gap.host}" for gap in step.largest]
+        waits = ", ".join(f"{name} {count}" for name, count in step.waits.items()) or "none"
+        lines.append(f"waits of the host: {waits} ({step.wait_ms:.1f} ms)")
+    if step.cold is not None:
+        anew = ", ".join(f"{rows}: {count}" for rows, count in step.cold.again.items())
+        slowest = ", ".join(f"{name} {seconds:.1f}" for name, seconds in step.cold.slowest.items())
+        lines.append(
+            f"first step with an empty cache {step.cold.seconds:.1f} s, {step.cold.compiled} kernels, "
+            f"{step.cold.compile_s:.1f} s in the compiler ({slowest}); compiled anew for {anew or 'nothing asked'}"
+        )
+    return lines

@@ -17,12 +17,16 @@ from trivium.errors import InputError
 __all__ = [
     "Accuracy",
     "Cold",
+    "ColdStep",
+    "Family",
     "Figure",
+    "Gap",
     "Launches",
     "Limits",
     "Report",
     "Row",
     "Run",
+    "Step",
     "Waste",
     "commit",
     "read",
@@ -31,6 +35,7 @@ __all__ = [
 ]
 
 VERSION = 1
+LISTS = ("rows", "accuracy", "cold", "steps")  # of a run, written one entry a line
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +116,61 @@ class Cold(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
+class Family(msgspec.Struct, frozen=True, kw_only=True):
+    """Kernels of one operator, or of one kind, in a step."""
+
+    ms: float
+    launches: int
+
+
+class Gap(msgspec.Struct, frozen=True, kw_only=True):
+    """A time with nothing on the device, and what the host did in it."""
+
+    ms: float
+    host: str
+
+
+class ColdStep(msgspec.Struct, frozen=True, kw_only=True):
+    """The first training step of a fresh process with an empty cache; the clock starts with the model on the device."""
+
+    seconds: float
+    compiled: int  # kernels
+    compile_s: float  # of them, inside the compiler
+    slowest: dict[str, float]  # seconds by kernel, over its variants
+    again: dict[str, int]  # kernels compiled anew for other rows
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole training step of a preset: forward, backward, optimizer; times of the device except `samples_ms`."""
+
+    preset: str
+    rows: str  # what the step's batch held
+    tokens: int
+    compiled: bool  # small pieces by torch.compile
+    samples_ms: list[float]
+    flops: int  # algorithmic products
+    peak: float | None  # FLOP/s of the device's data sheet; None where it is not known
+    peak_bytes: int | None
+    families: dict[str, Family]
+    idle_ms: float | None  # None: no device was seen
+    gaps: int  # of 10 µs and more
+    gap_ms: float
+    largest: list[Gap]
+    waits: dict[str, int]  # of the host for the device, by operator
+    wait_ms: float
+    cold: ColdStep | None = None
+    problem: str = ""
+
+    @property
+    def ms(self) -> float:
+        """The median."""
+        return statistics.median(self.samples_ms) if self.samples_ms else 0.0
+
+    @property
+    def mfu(self) -> float | None:
+        return self.flops / (self.ms / 1e3 * self.peak) if self.peak and self.ms else None
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What the machine does at best, measured in the same process."""
 
@@ -133,10 +193,11 @@ class Run(msgspec.Struct, kw_only=True):
     rows: list[Row] = []
     accuracy: list[Accuracy] = []
     cold: list[Cold] = []
+    steps: list[Step] = []
 
     @property
     def empty(self) -> bool:
-        return not (self.rows or self.accuracy or self.cold)
+        return not (self.rows or self.accuracy or self.cold or self.steps)
 
 
 class Report(msgspec.Struct, kw_only=True):
@@ -150,6 +211,7 @@ class Report(msgspec.Struct, kw_only=True):
         """
         rows = {(row.op, row.layout) for row in run.rows}
         cases = {(entry.op, entry.case) for entry in run.accuracy}
+        steps = {(step.preset, step.compiled) for step in run.steps}
         kept = []
         for old in self.runs:
             left = msgspec.structs.replace(
@@ -157,6 +219,7 @@ class Report(msgspec.Struct, kw_only=True):
                 rows=[row for row in old.rows if (row.op, row.layout) not in rows],
                 accuracy=[entry for entry in old.accuracy if (entry.op, entry.case) not in cases],
                 cold=[] if run.cold else old.cold,
+                steps=[step for step in old.steps if (step.preset, step.compiled) not in steps],
             )
             if not left.empty:
                 kept.append(left)
@@ -181,8 +244,10 @@ def write(path: Path, report: Report) -> None:
     runs = []
     for run in report.runs:
         head = msgspec.to_builtins(run)
-        parts = [f"{_json(key)}: {_json(head[key])}" for key in head if key not in ("rows", "accuracy", "cold")]
-        for key in ("rows", "accuracy", "cold"):
+        parts = [f"{_json(key)}: {_json(head[key])}" for key in head if key not in LISTS]
+        for key in LISTS:
+            if key == "steps" and not run.steps:
+                continue
             lines = ",\n    ".join(_json(entry) for entry in getattr(run, key))
             parts.append(f"{_json(key)}: [\n    {lines}\n  ]" if lines else f"{_json(key)}: []")
         runs.append("{\n  " + ",\n  ".join(parts) + "\n}")

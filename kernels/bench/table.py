@@ -8,10 +8,10 @@ from rich.table import Table
 
 from trivium.console import out
 from trivium.kernels.bench.check import Verdict
-from trivium.kernels.bench.page import COLUMNS, COUNTS, cells, counts, errors
-from trivium.kernels.bench.report import Accuracy, Cold, Row, Run
+from trivium.kernels.bench.page import COLUMNS, COUNTS, STEP, cells, counts, errors, step_lines, step_rows
+from trivium.kernels.bench.report import Accuracy, Cold, Row, Run, Step
 
-__all__ = ["show_accuracy", "show_cold", "show_rows", "show_verdicts"]
+__all__ = ["show_accuracy", "show_cold", "show_rows", "show_step", "show_verdicts"]
 
 WIDTH = 160  # of a log; a terminal has its own
 _STYLE = {"pass": "green", "FAIL": "bold red"}
@@ -52,6 +52,20 @@ def show_cold(entries: Sequence[Cold]) -> None:
             entry.op, entry.layout, f"{entry.seconds:.2f}", str(entry.compiled), str(anew), escape(entry.problem)
         )
     _print(table)
+
+
+def show_step(step: Step) -> None:
+    table = Table(
+        title=f"training step of {step.preset}{', torch.compile' if step.compiled else ''}", title_justify="left"
+    )
+    for place, column in enumerate(STEP):
+        table.add_column(column, justify="right" if place else "left")
+    for line in step_rows(step):
+        table.add_row(*(escape(cell) for cell in line))
+    if step.families:
+        _print(table)
+    for line in step_lines(step):
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def show_verdicts(found: Sequence[Verdict]) -> None:

@@ -1,55 +1,74 @@
-"""Cross entropy in blocks of tokens: logits of one block exist at a time, and the backward makes them again.
+"""A block of cross entropy in plain PyTorch, in fp32, or fp64 where an operand is.
 
-T tokens, D model width, V vocabulary.
+N tokens of the block, D model width, V vocabulary.
 """
-
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from trivium.kernels.cross_entropy.reference import IGNORE
 from trivium.kernels.packed import accumulation_dtype
 
-__all__ = ["CrossEntropy"]
+__all__ = ["TorchPath"]
 
 BLOCK_NUMBERS = 1 << 20  # logits of a block: 4 MiB in fp32 stay in a CPU's cache
 MIN_BLOCK = 64  # tokens; fewer make the product with a large vocabulary slow
 
 
-def _block(vocabulary: int) -> int:
-    return max(MIN_BLOCK, BLOCK_NUMBERS // vocabulary)
+class WholeGradient:
+    """One sum in the accumulation dtype."""
+
+    def __init__(self, weight_VD: Tensor, dtype: torch.dtype) -> None:
+        self.sum_VD = torch.zeros_like(weight_VD, dtype=dtype)
+        self.dtype = weight_VD.dtype
+
+    def add(self, dlogits_NV: Tensor, hidden_ND: Tensor) -> None:
+        self.sum_VD.addmm_(dlogits_NV.T, hidden_ND)
+
+    def take(self, scale: Tensor | None) -> Tensor:
+        return (self.sum_VD if scale is None else self.sum_VD.mul_(scale)).to(self.dtype)
 
 
-class CrossEntropy(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, hidden_TD: Tensor, weight_VD: Tensor, targets_T: Tensor) -> Tensor:
-        dtype = accumulation_dtype(hidden_TD, weight_VD)
-        kept = (targets_T != IGNORE).nonzero().squeeze(1)  # media tokens carry no loss and cost nothing
-        weight_DV = weight_VD.to(dtype).T
-        lse, loss = hidden_TD.new_empty(len(kept), dtype=dtype), hidden_TD.new_zeros(len(targets_T), dtype=dtype)
-        for rows, lse_part in zip(kept.split(_block(len(weight_VD))), lse.split(_block(len(weight_VD))), strict=True):
-            logits = hidden_TD.index_select(0, rows).to(dtype) @ weight_DV
-            hit = logits.gather(1, targets_T.index_select(0, rows).unsqueeze(1)).squeeze(1)
-            torch.logsumexp(logits, 1, out=lse_part)
-            loss.index_copy_(0, rows, lse_part - hit)
-        ctx.save_for_backward(hidden_TD, weight_VD, targets_T, kept, lse)
-        return loss
+class TorchPath:
+    def __init__(self, hidden_TD: Tensor, weight_VD: Tensor) -> None:
+        self.dtype = accumulation_dtype(hidden_TD, weight_VD)
+        self.weight_VD, self.given_VD = weight_VD.to(self.dtype), weight_VD
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dloss_T: Tensor) -> tuple[Tensor | None, ...]:
-        hidden_TD, weight_VD, targets_T, kept, lse = ctx.saved_tensors
-        weight = weight_VD.to(lse.dtype)
-        dhidden_TD = torch.zeros_like(hidden_TD)
-        dweight_VD = torch.zeros_like(weight)
-        for rows, lse_part in zip(kept.split(_block(len(weight))), lse.split(_block(len(weight))), strict=True):
-            hidden = hidden_TD.index_select(0, rows).to(lse.dtype)
-            dlogits = (hidden @ weight.T).sub_(lse_part.unsqueeze(1)).exp_()
-            targets = targets_T.index_select(0, rows).unsqueeze(1)
-            dlogits.scatter_(1, targets, dlogits.gather(1, targets) - 1)
-            dlogits.mul_(dloss_T.index_select(0, rows).unsqueeze(1))
-            dhidden_TD.index_copy_(0, rows, (dlogits @ weight).to(hidden_TD.dtype))
-            dweight_VD.addmm_(dlogits.T, hidden)
-        return dhidden_TD, dweight_VD.to(weight_VD.dtype), None
+    def operand(self, hidden_ND: Tensor) -> Tensor:
+        return hidden_ND.to(self.dtype)
+
+    def rows(self, vocabulary: int) -> int:
+        return max(MIN_BLOCK, BLOCK_NUMBERS // max(1, vocabulary))
+
+    def logits(self, hidden_ND: Tensor) -> Tensor:
+        return hidden_ND @ self.weight_VD.T
+
+    def statistics(self, logits_NV: Tensor, targets_N: Tensor, lse_N: Tensor, hit_N: Tensor) -> None:
+        torch.logsumexp(logits_NV, 1, out=lse_N)
+        hit_N.copy_(target_logits(logits_NV, targets_N))
+
+    def gradient(self, logits_NV: Tensor, targets_N: Tensor, lse_N: Tensor, weights_N: Tensor, z_loss: float) -> Tensor:
+        dlogits_NV = logits_NV.sub_(lse_N.unsqueeze(1)).exp_()
+        if z_loss:
+            dlogits_NV.mul_(lse_N.mul(2 * z_loss).add_(1).unsqueeze(1))
+        place_N1 = targets_N.clamp(min=0).unsqueeze(1)
+        here_N1 = (targets_N >= 0).unsqueeze(1).to(self.dtype)
+        dlogits_NV.scatter_(1, place_N1, dlogits_NV.gather(1, place_N1) - here_N1)
+        return dlogits_NV.mul_(weights_N.to(self.dtype).unsqueeze(1))
+
+    def both(
+        self, logits_NV: Tensor, targets_N: Tensor, lse_N: Tensor, hit_N: Tensor, weights_N: Tensor, z_loss: float
+    ) -> Tensor:
+        self.statistics(logits_NV, targets_N, lse_N, hit_N)
+        return self.gradient(logits_NV, targets_N, lse_N, weights_N, z_loss)
+
+    def dhidden(self, dlogits_NV: Tensor) -> Tensor:
+        return dlogits_NV @ self.weight_VD
+
+    def dweight(self) -> WholeGradient:
+        return WholeGradient(self.given_VD, self.dtype)
+
+
+def target_logits(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
+    """Each row's logit at its target, 0 where that is −1: another rank's. One outside the vocabulary raises."""
+    hit_N = logits_NV.gather(1, targets_N.clamp(min=0).unsqueeze(1)).squeeze(1)
+    return hit_N.masked_fill_(targets_N < 0, 0)

@@ -16,19 +16,18 @@ from torch import Tensor
 
 from trivium.kernels.packed import offsets
 
-__all__ = ["QUERY_BLOCK", "TILE", "BlockPlan", "Group", "Tiles"]
+__all__ = ["QUERY_BLOCK", "BlockPlan", "Group", "Tiles"]
 
 QUERY_BLOCK = 128  # query rows of a block; shorter documents are padded to 16, 32, 64 or 128 rows
 MIN_BLOCK = 16
 GROUP_ROWS = 8192  # a group's query rows; with KEY_BLOCK keys bounds the scores that exist at a time
-TILE = 64  # rows of a kernel's tile
 
 
 class Tiles(NamedTuple):
     """(first token, its document's first and the token behind its last) of each tile, int32; the longest walk first."""
 
     by_queries_N3: Tensor  # a tile of queries walks from its document's first token
-    by_keys_N3: Tensor  # a tile of keys walks to its document's last token
+    by_keys_N3: Tensor  # a tile of keys walks to its document's last token; second stands its first query
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +68,16 @@ class BlockPlan:
     tokens: int
     borders: tuple[int, ...]
     device: torch.device
+    queries_from: int = 0  # rows of the first document before it are keys alone; their outputs are anything
     _groups: list[tuple[Group, ...]] = field(default_factory=list, compare=False, repr=False)
-    _tiles: dict[torch.device, Tiles] = field(default_factory=dict, compare=False, repr=False)
+    _tiles: dict[tuple[torch.device, int], Tiles] = field(default_factory=dict, compare=False, repr=False)
 
     @staticmethod
-    def build(cu_seqlens: Tensor, tokens: int, device: torch.device | str = "cpu") -> "BlockPlan":
+    def build(
+        cu_seqlens: Tensor, tokens: int, device: torch.device | str = "cpu", *, queries_from: int = 0
+    ) -> "BlockPlan":
         """Raises ValueError when `cu_seqlens` doesn't run from 0 to `tokens`."""
-        return BlockPlan(tokens, tuple(offsets(cu_seqlens, tokens)), torch.device(device))
+        return BlockPlan(tokens, tuple(offsets(cu_seqlens, tokens)), torch.device(device), queries_from)
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -83,20 +85,26 @@ class BlockPlan:
             self._groups.append(tuple(_groups(np.asarray(self.borders, dtype=np.int64), self.device)))
         return self._groups[0]
 
-    def tiles(self, device: torch.device) -> Tiles:
-        if device not in self._tiles:
-            self._tiles[device] = _tiles(np.asarray(self.borders, dtype=np.int64), device)
-        return self._tiles[device]
+    def tiles(self, device: torch.device, rows: int) -> Tiles:
+        """Tiles of so many rows."""
+        if (device, rows) not in self._tiles:
+            borders = np.asarray(self.borders, dtype=np.int64)
+            self._tiles[device, rows] = _tiles(borders, device, rows, self.queries_from)
+        return self._tiles[device, rows]
 
 
-def _tiles(borders: np.ndarray, device: torch.device) -> Tiles:
-    tiles = -(-np.diff(borders) // TILE)
+def _tiles(borders: np.ndarray, device: torch.device, rows: int, queries_from: int) -> Tiles:
+    tiles = -(-np.diff(borders) // rows)
     document_N = np.repeat(np.arange(len(tiles)), tiles)
     place_N = np.arange(tiles.sum()) - np.repeat(np.cumsum(tiles) - tiles, tiles)
     start_N, stop_N = borders[:-1][document_N], borders[1:][document_N]
-    tiles_N3 = np.stack([start_N + place_N * TILE, start_N, stop_N], axis=1).astype(np.int32)
-    orders = np.argsort(-place_N, kind="stable"), np.argsort(tiles_N3[:, 0] - stop_N, kind="stable")
-    return Tiles(*(torch.from_numpy(tiles_N3[order]).to(device) for order in orders))
+    first_N = start_N + place_N * rows
+    query_N = np.maximum(first_N, np.where(document_N == document_N[:1], queries_from, 0))
+    by_queries_N3 = np.stack([first_N, start_N, stop_N], axis=1)[first_N + rows > query_N]
+    by_keys_N3 = np.stack([first_N, query_N, stop_N], axis=1)
+    by_queries_N3 = by_queries_N3[np.argsort(by_queries_N3[:, 1] - by_queries_N3[:, 0], kind="stable")]
+    by_keys_N3 = by_keys_N3[np.argsort(query_N - stop_N, kind="stable")]
+    return Tiles(*(torch.from_numpy(x.astype(np.int32)).to(device) for x in (by_queries_N3, by_keys_N3)))
 
 
 def _groups(borders: np.ndarray, device: torch.device) -> Iterator[Group]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from trivium.kernels.packed import accumulation_dtype, offsets
 
-__all__ = ["mla_reference"]
+__all__ = ["mla_gated_reference", "mla_reference"]
 
 
 def mla_reference(
@@ -32,3 +32,11 @@ def mla_reference(
         row_max_H = torch.maximum(row_max_H, scores.detach().amax((1, 2)))
         outputs.append((scores.softmax(-1) @ v).transpose(0, 1))
     return torch.cat(outputs), row_max_H
+
+
+def mla_gated_reference(
+    q_THD: Tensor, k_THD: Tensor, v_THV: Tensor, gate_THV: Tensor, cu_seqlens: Tensor, *, scale: float | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return (o · σ(gate) in q's dtype, the largest scaled logit of each head [H]) (K3 report, section 2.1.2)."""
+    o_THV, row_max_H = mla_reference(q_THD, k_THD, v_THV, cu_seqlens, scale=scale)
+    return (o_THV * torch.sigmoid(gate_THV.to(o_THV.dtype))).to(q_THD.dtype), row_max_H

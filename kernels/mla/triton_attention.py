@@ -1,34 +1,114 @@
-"""The packed causal attention of triton_tiles.py: launches, layouts, and what is kept for the backward.
+"""Launches of the packed causal attention of triton_tiles.py and triton_gradients.py, gated or not.
 
-Odd: the output's gradient is rounded to the operands' dtype before delta = Σ dO ⊙ O is taken with the fp32 output, so
-that the products' and delta's share of a score's gradient cancel where they should.
+Odd: gated, what is kept for the backward beside the operands is y, which the next layer keeps anyway, and what y lost
+to rounding, in the operands' dtype: with both the output is known to 2^-17, for 2 bytes a number in place of 4.
 T tokens in the row, H heads, D query and key width, V value width.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+import triton
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from trivium.kernels.mla.plan import TILE, BlockPlan
-from trivium.kernels.mla.triton_tiles import forward, key_gradients, query_gradients
+from trivium.kernels.mla.plan import BlockPlan
+from trivium.kernels.mla.triton_gradients import key_gradients, output_gradients, query_gradients
+from trivium.kernels.mla.triton_tiles import forward
 
-__all__ = ["TritonAttention"]
+__all__ = ["GatedTritonAttention", "Tiling", "TritonAttention"]
 
 LOG2_E = 1.4426950408889634
-STEP = 32  # queries that a tile of keys meets at a time: with 64 the two gradients don't fit into the registers
 PRECISION = "ieee"  # for fp32 operands; bf16 ones are multiplied as they are
+ALIGNMENT = 16  # bytes; descriptors ask it of rows
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How a pass is cut: `rows` of a tile, `step` rows of the other side at a time, `heads` that run side by side."""
+
+    rows: int
+    step: int
+    warps: int
+    stages: int
+    heads: int = 4
+
+
+FORWARD = Tiling(rows=128, step=64, warps=8, stages=4)
+QUERIES = Tiling(rows=128, step=64, warps=8, stages=3)
+KEYS = Tiling(rows=64, step=32, warps=4, stages=2)
+
+
+def _scratch(size: int, _alignment: int, _stream: object) -> Tensor:
+    """Where the programs of a launch keep their descriptors."""
+    return torch.empty(size, dtype=torch.int8, device="cuda")
 
 
 def _by_rows(x: Tensor) -> Tensor:
-    """`x` with its last dimension contiguous; a slice of a wider row stays where it is."""
-    return x if x.stride(2) == 1 else x.contiguous()
+    """`x` with its last dimension contiguous and rows on borders of 16 bytes; such a slice stays where it is."""
+    fits = x.data_ptr() % ALIGNMENT == 0 and all(s * x.element_size() % ALIGNMENT == 0 for s in x.stride()[:2])
+    return x if x.stride(2) == 1 and fits else x.contiguous()
 
 
 def _places(*tensors: Tensor) -> list[int]:
     """The strides of tokens and heads of each."""
     return [x.stride(i) for x in tensors for i in (0, 1)]
+
+
+def _forward(
+    ctx: Any, q_THD: Tensor, k_THD: Tensor, v_THV: Tensor, gate_THV: Tensor | None, plan: BlockPlan, scale: float
+) -> tuple[Tensor, Tensor]:
+    """(o or y [T, H, V], the largest scaled score of each head [H])."""
+    (T, H, D), V = q_THD.shape, v_THV.shape[2]
+    q, k, v = _by_rows(q_THD), _by_rows(k_THD), _by_rows(v_THV)
+    gate = None if gate_THV is None else gate_THV if gate_THV.stride(2) == 1 else gate_THV.contiguous()
+    tiles_N3 = plan.tiles(q.device, FORWARD.rows).by_queries_N3
+    N = len(tiles_N3)
+    o_THV = q.new_empty(T, H, V, dtype=torch.float32 if gate is None else q.dtype)
+    rest_THV = None if gate is None or q.dtype == torch.float32 else torch.empty_like(o_THV)
+    lse_HT = q.new_empty(H, T, dtype=torch.float32)
+    top_NH = q.new_full((max(N, 1), H), -torch.inf, dtype=torch.float32)
+    if N:
+        triton.set_allocator(_scratch)
+        forward[(H * N,)](
+            q, k, v, tiles_N3, gate, o_THV, rest_THV, lse_HT, top_NH, T, N, H, *_places(q, k, v),
+            *([0, 0] if gate is None else _places(gate)), scale * LOG2_E, V, D - V, FORWARD.rows, FORWARD.step,
+            FORWARD.heads, gate is not None, FORWARD.stages, PRECISION, num_warps=FORWARD.warps,
+        )  # fmt: skip
+    row_max_H = top_NH.amax(0).div_(LOG2_E)
+    ctx.save_for_backward(q, k, v, gate, o_THV, rest_THV, lse_HT)
+    ctx.plan, ctx.scale = plan, scale
+    ctx.mark_non_differentiable(row_max_H)
+    return o_THV, row_max_H
+
+
+def _backward(ctx: Any, dy_THV: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Gradients of queries, keys, values and the gate."""
+    q, k, v, gate, o_THV, rest_THV, lse_HT = ctx.saved_tensors
+    (T, H, D), V = q.shape, v.shape[2]
+    dq, dk, dv = (x.new_empty(T, H, x.shape[2]) for x in (q, k, v))
+    dgate = None if gate is None else gate.new_empty(T, H, V)
+    if not T:
+        return dq, dk, dv, dgate
+    dy = dy_THV if dy_THV.stride(2) == 1 else dy_THV.contiguous()
+    do_THV, delta_HT = q.new_empty(T, H, V), torch.empty_like(lse_HT)
+    rows = 32
+    output_gradients[(triton.cdiv(T * H, rows),)](
+        dy, o_THV, rest_THV, gate, do_THV, dgate, delta_HT, T, H, *_places(dy),
+        *([0, 0] if gate is None else _places(gate)), V, rows, gate is not None, num_warps=4,
+    )  # fmt: skip
+    numbers = H, *_places(q, k, v), ctx.scale * LOG2_E, ctx.scale, V, D - V
+    triton.set_allocator(_scratch)  # of this thread: autograd has its own
+    for kernel, tiling, outputs in ((query_gradients, QUERIES, (dq,)), (key_gradients, KEYS, (dk, dv))):
+        both = ctx.plan.tiles(q.device, tiling.rows)
+        tiles_N3 = both.by_queries_N3 if kernel is query_gradients else both.by_keys_N3
+        N = len(tiles_N3)
+        kernel[(H * N,)](
+            q, k, v, tiles_N3, do_THV, lse_HT, delta_HT, *outputs, T, N, *numbers, tiling.rows, tiling.step,
+            tiling.heads, tiling.stages, PRECISION, num_warps=tiling.warps,
+        )  # fmt: skip
+    return dq, dk, dv, dgate
 
 
 class TritonAttention(torch.autograd.Function):
@@ -38,40 +118,24 @@ class TritonAttention(torch.autograd.Function):
     def forward(
         ctx: Any, q_THD: Tensor, k_THD: Tensor, v_THV: Tensor, plan: BlockPlan, scale: float
     ) -> tuple[Tensor, Tensor]:
-        (T, H, D), V = q_THD.shape, v_THV.shape[2]
-        q, k, v = _by_rows(q_THD), _by_rows(k_THD), _by_rows(v_THV)
-        tiles_N3 = plan.tiles(q.device).by_queries_N3
-        o_THV, lse_TH = q.new_empty(T, H, V, dtype=torch.float32), q.new_empty(T, H, dtype=torch.float32)
-        top_NH = q.new_empty(len(tiles_N3), H, dtype=torch.float32)
-        if not len(tiles_N3):
-            top_NH = q.new_full((1, H), -torch.inf, dtype=torch.float32)
-        else:
-            forward[(H * len(tiles_N3),)](
-                q, k, v, tiles_N3, o_THV, lse_TH, top_NH, H, *_places(q, k, v), scale * LOG2_E, V, D - V, TILE,
-                PRECISION, num_warps=4, num_stages=2,
-            )  # fmt: skip
-        row_max_H = top_NH.amax(0).div_(LOG2_E)
-        ctx.save_for_backward(q, k, v, o_THV, lse_TH)
-        ctx.plan, ctx.scale = plan, scale
-        ctx.mark_non_differentiable(row_max_H)
-        return o_THV, row_max_H
+        return _forward(ctx, q_THD, k_THD, v_THV, None, plan, scale)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, do_THV: Tensor, _dmax: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, o_THV, lse_TH = ctx.saved_tensors
-        (T, H, D), V = q.shape, v.shape[2]
-        do = do_THV.to(q.dtype).contiguous()
-        delta_TH = (do * o_THV).sum(-1)
-        dq, dk, dv = (x.new_empty(T, H, x.shape[2]) for x in (q, k, v))
-        tiles = ctx.plan.tiles(q.device)
-        if T:
-            numbers = H, *_places(q, k, v), ctx.scale * LOG2_E, ctx.scale, V, D - V, TILE
-            query_gradients[(H * len(tiles.by_queries_N3),)](
-                q, k, v, tiles.by_queries_N3, do, lse_TH, delta_TH, dq, *numbers, PRECISION, num_warps=8, num_stages=2
-            )
-            key_gradients[(H * len(tiles.by_keys_N3),)](
-                q, k, v, tiles.by_keys_N3, do, lse_TH, delta_TH, dk, dv, *numbers, STEP, PRECISION, num_warps=8,
-                num_stages=2,
-            )  # fmt: skip
-        return dq, dk, dv, None, None
+        return *_backward(ctx, do_THV)[:3], None, None
+
+
+class GatedTritonAttention(torch.autograd.Function):
+    """Forward returns (y_THV = o · σ(gate) in the operands' dtype, the largest scaled score of each head [H])."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, q_THD: Tensor, k_THD: Tensor, v_THV: Tensor, gate_THV: Tensor, plan: BlockPlan, scale: float
+    ) -> tuple[Tensor, Tensor]:
+        return _forward(ctx, q_THD, k_THD, v_THV, gate_THV, plan, scale)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy_THV: Tensor, _dmax: Tensor) -> tuple[Tensor | None, ...]:
+        return *_backward(ctx, dy_THV), None, None

@@ -19,7 +19,7 @@ from torch import Tensor
 from trivium.errors import TrainError
 from trivium.model.batch import MEDIA, NO_TARGET, TEXT, Batch
 from trivium.model.flops import Work, algorithmic, products
-from trivium.model.joint import JointConfig, JointModel, Output
+from trivium.model.joint import Aims, JointConfig, JointModel, Output
 from trivium.model.mtp import shifted_targets
 from trivium.model.optim import PerHeadMuon, all_reduce_max, qk_clip
 from trivium.pipelines.train.balance import load_facts
@@ -72,24 +72,28 @@ class Losses:
         return numbers
 
 
-def weigh(output: Output, batch: Batch, weights: Loss, whole: Counts) -> Losses:
+def aims_of(batch: Batch, weights: Loss, own: Counts, whole: Counts) -> Aims:
     """Σ weight · loss / Σ weight over the step's targets, plus the MTP layer's mean loss times its weight.
 
-    `whole` counts the step's targets, of which the batch may hold a part.
+    `own` counts the batch's targets, `whole` the step's, of which the batch may hold a part.
     """
+    text_T = batch.modality_T == TEXT
+    weight_T = text_T * weights.text + ~text_T * weights.image
+    total = weights.text * whole.text + weights.image * whole.image
+    count = own.text + own.image + own.ahead
+    return Aims(weight_T / max(total, 1e-9), weights.mtp / max(whole.ahead, 1), int(count))
+
+
+def weigh(output: Output, batch: Batch, whole: Counts) -> Losses:
+    """The objective of a pass with `aims_of`, and its share of the mean losses by modality and of the MTP layer."""
+    assert output.objective is not None
     aims_T = batch.targets_T != NO_TARGET
     text_T = aims_T & (batch.modality_T == TEXT)
     image_T = aims_T & ~text_T
-    weight_T = text_T * weights.text + image_T * weights.image
-    total = weights.text * whole.text + weights.image * whole.image
-    objective = (output.loss_T * weight_T).sum() / max(total, 1e-9)
-    mtp = None
-    if output.mtp_loss_T is not None:
-        mtp = output.mtp_loss_T.sum() / max(whole.ahead, 1)
-        objective = objective + weights.mtp * mtp
-    detached_T = output.loss_T.detach()
-    text, image = detached_T[text_T].sum() / max(whole.text, 1), detached_T[image_T].sum() / max(whole.image, 1)
-    return Losses(objective, text, image, mtp)
+    mtp = None if output.mtp_loss_T is None else output.mtp_loss_T.sum() / max(whole.ahead, 1)
+    text = output.loss_T[text_T].sum() / max(whole.text, 1)
+    image = output.loss_T[image_T].sum() / max(whole.image, 1)
+    return Losses(output.objective, text, image, mtp)
 
 
 def train_step(
@@ -103,8 +107,9 @@ def train_step(
     began = time.perf_counter()
     ranks = prepared.ranks
     idle = ranks.world > 1 and batch.blank  # fewer rows than ranks: what stands in for a row counts for nothing
-    whole = (Counts(0, 0, 0, 0, 0, 0) if idle else Counts.of(batch, model.config)).over(ranks)
-    objective, text, image, mtp = _pass(model, prepared, None if idle else batch, whole)
+    own = Counts(0, 0, 0, 0, 0, 0) if idle else Counts.of(batch, model.config)
+    whole = own.over(ranks)
+    objective, text, image, mtp = _pass(model, prepared, None if idle else batch, own, whole)
     _check(objective, "loss", step, prepared)
     with ranks.linked():
         norms = optimizer.clip_grad_norm(prepared.run.grad_clip)
@@ -135,7 +140,9 @@ def train_step(
     }
 
 
-def _pass(model: JointModel, prepared: Prepared, batch: Batch | None, whole: Counts) -> tuple[float, float, float, Any]:
+def _pass(
+    model: JointModel, prepared: Prepared, batch: Batch | None, own: Counts, whole: Counts
+) -> tuple[float, float, float, Any]:
     """Forwards and backwards; the whole step's losses (`Losses`' four), once every rank has come through.
 
     Odd: a rank that leaves the step or fails in it still tells the others, who would wait for its gradients.
@@ -145,7 +152,8 @@ def _pass(model: JointModel, prepared: Prepared, batch: Batch | None, whole: Cou
     try:
         if batch is not None:
             with prepared.autocast():
-                losses = weigh(model(batch), batch, prepared.run.loss, whole)
+                aims = aims_of(batch, prepared.run.loss, own, whole)
+                losses = weigh(model(batch, aims=aims), batch, whole)
             losses.objective.backward()
             numbers = losses.numbers()
     except StepLeftError:

@@ -11,7 +11,7 @@ pytest.importorskip("hypothesis", reason="laws are tested with hypothesis")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trivium.kernels.mla import BlockPlan, mla, mla_reference
+from trivium.kernels.mla import BlockPlan, mla, mla_gated, mla_gated_reference, mla_reference
 
 H, D, V = 2, 6, 5
 RAGGED = [65, 0, 1, 15, 130, 17, 63, 64, 300, 0, 700]
@@ -28,6 +28,22 @@ def operands(make, T, dtype=torch.float64, D=D, V=V):
 def test_ragged_documents_equal_dense_softmax(make, compare, borders):
     cu = borders(RAGGED)
     compare(*pair(cu), operands(make, int(cu[-1])))
+
+
+def test_the_gate_multiplies_the_output_and_has_a_gradient(make, compare, borders):
+    cu = borders(RAGGED)
+    T = int(cu[-1])
+    x = [*operands(make, T), make(T, H, V, scale=3.0)]
+    compare(lambda *x: mla_gated(*x, cu), lambda *x: mla_gated_reference(*x, cu), x)
+
+
+def test_the_gated_output_is_rounded_once(make, borders):
+    cu = borders([65, 30])
+    x = [part.detach() for part in [*operands(make, 95, torch.bfloat16), make(95, H, V, dtype=torch.bfloat16)]]
+    y, _ = mla_gated(*x, cu)
+    o, _ = mla(*x[:3], cu)
+    assert y.dtype == torch.bfloat16
+    assert torch.equal(y, (o * torch.sigmoid(x[3].float())).bfloat16())
 
 
 @settings(max_examples=20)

@@ -6,7 +6,7 @@ import torch
 pytest.importorskip("triton", reason="the kernels need triton (constraints.txt)")
 
 from trivium.kernels.attnres import attnres, attnres_normed, attnres_reference
-from trivium.kernels.attnres.triton_attnres import TritonAttnRes
+from trivium.kernels.attnres.triton_attnres import Launch, TritonAttnRes, run_backward, run_forward
 from trivium.kernels.gated_norm import rms_norm_reference
 
 pytestmark = []
@@ -71,6 +71,54 @@ def test_a_second_run_gives_the_same_bits(make):
     leaves = [*vectors(make, 48), make(48, dtype=torch.float32), *(make(19, 48, dtype=DTYPE) for _ in range(2))]
     first, second = ([y := mixed(*leaves), *torch.autograd.grad(y.square().sum(), leaves)] for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+CUTS = {  # of 40 columns, and rows that are no multiple of anything
+    "pieces": Launch(1, 16, 4, programs=4),
+    "pieces of two rows": Launch(2, 16, 4, programs=3),
+    "two passes": Launch(2, 16, 4, second=Launch(4, 16, 4, programs=2)),
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("norm", [True, False])
+def test_every_cut_of_the_rows_gives_the_definition(make, cut, norm):
+    how, T, W = CUTS[cut], 7, 40
+    x = [*vectors(make, W), make(W, dtype=torch.float32), *(make(T, W, dtype=DTYPE) for _ in range(3))]
+    dy = make(T, W, dtype=DTYPE).detach()
+    query, gamma, weight, *sources = (z.detach().to(DEVICE) for z in x)
+    weight = weight if norm else None
+    y, stats = run_forward(query, gamma, weight, EPS, NORM_EPS, tuple(sources), how)
+    grads = tuple(torch.empty_like(v) for v in sources)
+    da, dweight = run_backward(query, gamma, weight, NORM_EPS, tuple(sources), stats, dy.to(DEVICE), grads, launch=how)
+    precise = [z.detach().double().requires_grad_() for z in x]
+    expected = attnres_reference(precise[3:], *precise[:2], EPS)
+    expected = rms_norm_reference(expected, precise[2], NORM_EPS) if norm else expected
+    found = [y, da * gamma, da * query, *grads, *([dweight] if norm else [])]
+    wanted = [*precise[:2], *precise[3:], *precise[2 : 2 + norm]]
+    right = [expected.detach(), *torch.autograd.grad(expected, wanted, dy.double())]
+    for a, b in zip(found, right, strict=True):
+        assert (a.cpu().double() - b).norm() <= TOLERANCES[1] * b.norm()
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_gradient_is_added_to_what_its_buffer_holds_where_asked(make, cut):
+    T, W = 5, 40
+    query, gamma, weight, *sources = (
+        z.detach().to(DEVICE)
+        for z in [*vectors(make, W), make(W, dtype=torch.float32), *(make(T, W, dtype=DTYPE) for _ in range(3))]
+    )
+    dy = make(T, W, dtype=DTYPE).detach().to(DEVICE)
+    _, stats = run_forward(query, gamma, weight, EPS, NORM_EPS, tuple(sources))
+    fixed = query, gamma, weight, NORM_EPS, tuple(sources), stats, dy
+    fresh, before = (tuple(torch.full_like(v, value) for v in sources) for value in (torch.nan, 0.5))
+    sums = tuple(x.clone() for x in before)
+    first = run_backward(*fixed, fresh, launch=CUTS[cut])
+    second = run_backward(*fixed, sums, 0b101, launch=CUTS[cut])
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    assert torch.equal(sums[1], fresh[1])
+    for i in (0, 2):
+        torch.testing.assert_close(sums[i], fresh[i] + before[i], rtol=TOLERANCES[1], atol=TOLERANCES[1])
 
 
 @pytest.mark.gpu

@@ -2,14 +2,14 @@
 
 import os
 
+import numpy as np
 import pytest
 import torch
 
 pytest.importorskip("triton", reason="the kernels need triton (constraints.txt)")
 
-from trivium.kernels.mla import BlockPlan, mla, mla_reference
-from trivium.kernels.mla.plan import TILE
-from trivium.kernels.mla.triton_attention import TritonAttention
+from trivium.kernels.mla import BlockPlan, mla, mla_gated_reference, mla_reference
+from trivium.kernels.mla.triton_attention import FORWARD, GatedTritonAttention, TritonAttention
 
 pytestmark = []
 GPU = torch.cuda.is_available()
@@ -19,7 +19,7 @@ if GPU:
 DEVICE, DTYPE = ("cuda", torch.bfloat16) if GPU else ("cpu", torch.float32)
 TOLERANCES = (5e-3, 1e-2) if GPU else (2e-6, 4e-6)
 WIDTHS = [(192, 128), (96, 64)] if GPU else [(48, 32)]
-RAGGED = [65, 0, 1, 15, 130, 17, 63, 64, 300, 0, 700] if GPU else [65, 0, 1, 64]
+RAGGED = [65, 0, 1, 15, 130, 17, 63, 64, 300, 0, 700] if GPU else [65, 0, 1, 136]
 H = 3 if GPU else 2
 
 
@@ -43,6 +43,44 @@ def test_ragged_documents_equal_dense_softmax(make, compare, borders, width):
     x = operands(make, int(cu[-1]), width)
     compare(lambda *x: attend(*x, cu), lambda *x: mla_reference(*x, cu), x, *TOLERANCES)
     assert attend(*x, cu)[0].dtype == torch.float32
+
+
+def attend_gated(q_THD, k_THD, v_THV, gate_THV, cu_seqlens):
+    """The kernels with the gate in them; the gate is a slice of a wider row."""
+    plan = BlockPlan.build(cu_seqlens, len(q_THD))
+    gate_THV = torch.cat([gate_THV, torch.full_like(gate_THV, torch.nan)], dim=2).to(DEVICE)[..., : gate_THV.shape[2]]
+    x = q_THD.to(DEVICE), k_THD.to(DEVICE), v_THV.to(DEVICE), gate_THV
+    y_THV, top_H = GatedTritonAttention.apply(*x, plan, q_THD.shape[2] ** -0.5)
+    return y_THV.cpu(), top_H.cpu()
+
+
+@pytest.mark.parametrize("shift", [0.0, -30.0])
+def test_the_gated_output_and_its_gradients_equal_the_definition(make, compare, borders, shift):
+    cu = borders(RAGGED)
+    T, (_, V) = int(cu[-1]), WIDTHS[0]
+    x = [*operands(make, T), make(T, H, V, dtype=DTYPE, scale=3.0, shift=shift)]
+    compare(lambda *x: attend_gated(*x, cu), lambda *x: mla_gated_reference(*x, cu), x, *TOLERANCES)
+    assert attend_gated(*x, cu)[0].dtype == DTYPE
+
+
+def test_a_closed_gate_lets_nothing_through_and_nothing_back(make, borders):
+    q, k, v = operands(make, 20)
+    gate = torch.full_like(v, -200.0).detach().requires_grad_()
+    y, _ = attend_gated(q, k, v, gate, borders([20]))
+    gradients = torch.autograd.grad(y.float().sum(), [q, k, v, gate])
+    assert all(float(x.detach().abs().max()) < 1e-30 for x in [y, *gradients])
+
+
+def test_a_nan_stays_in_its_document(make, borders):
+    x = [part.detach() for part in operands(make, 40)]
+    for part in x:
+        part[20:] = torch.nan
+    leaves = [part.requires_grad_() for part in x]
+    with np.errstate(invalid="ignore"):
+        o, _ = attend(*leaves, borders([20, 20]))
+        gradients = torch.autograd.grad(o[:20].square().sum(), leaves)
+    assert all(y[:20].isfinite().all() for y in [o, *gradients])
+    assert o[20:].isnan().all()
 
 
 def test_the_row_max_is_the_largest_logit_even_when_all_are_negative(make, borders):
@@ -84,10 +122,10 @@ def test_a_document_in_a_packed_row_equals_the_document_alone_and_runs_repeat(ma
 
 
 def test_editing_a_token_leaves_earlier_outputs_bit_equal(make, borders):
-    T = TILE + 7
+    T = FORWARD.rows + 7
     x = [part.detach() for part in operands(make, T)]
     before, _ = attend(*x, borders([T]))
-    for t in (1, TILE - 1, TILE, T - 1):
+    for t in (1, FORWARD.rows - 1, FORWARD.rows, T - 1):
         edited = [part.clone() for part in x]
         for part in edited:
             part[t] += 1
@@ -98,10 +136,44 @@ def test_editing_a_token_leaves_earlier_outputs_bit_equal(make, borders):
 
 def test_the_tiles_take_every_token_once(borders):
     cu = borders([65, 0, 1, 64, 200])
-    for tiles_N3 in BlockPlan.build(cu, 330).tiles(torch.device("cpu")):
-        spans = [(first, min(first + TILE, stop)) for first, _, stop in tiles_N3.tolist()]
-        assert sorted(t for first, stop in spans for t in range(first, stop)) == list(range(330))
-        assert all((first - start) % TILE == 0 for first, start, _ in tiles_N3.tolist())
+    plan = BlockPlan.build(cu, 330)
+    for rows in (64, 128):
+        for tiles_N3 in plan.tiles(torch.device("cpu"), rows):
+            spans = [(first, min(first + rows, stop)) for first, _, stop in tiles_N3.tolist()]
+            assert sorted(t for first, stop in spans for t in range(first, stop)) == list(range(330))
+            assert all((first - start) % rows == 0 for first, start, _ in tiles_N3.tolist())
+
+
+def test_tiles_before_the_first_query_are_left_out(borders):
+    plan = BlockPlan.build(borders([300, 50]), 350, queries_from=150)
+    by_queries_N3, by_keys_N3 = plan.tiles(torch.device("cpu"), 64)
+    assert sorted(by_queries_N3[:, 0].tolist()) == [128, 192, 256, 300]
+    assert sorted(by_keys_N3[:, :2].tolist()) == [[0, 150], [64, 150], [128, 150], [192, 192], [256, 256], [300, 300]]
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_queries_behind_the_first_have_the_row_s_results_and_gradients(make, borders, gated):
+    cu, reach = borders([200, 30]), 150
+    x = operands(make, 230)
+    gate = make(230, H, x[2].shape[2], dtype=DTYPE)
+    weight = make(230 - reach, *x[2].shape[1:], dtype=torch.float32).detach()
+
+    def run(plan):
+        leaves = [part.detach().clone().to(DEVICE).requires_grad_() for part in [*x, gate]]
+        q, k, v, g = leaves
+        if plan.queries_from:  # what stands in their place is a query that sees no more than a real one
+            q = torch.cat([q[reach : reach + 1].detach().expand(reach, -1, -1), q[reach:]])
+        if gated:
+            o, _ = GatedTritonAttention.apply(q, k, v, g, plan, 0.2)
+        else:
+            o, _ = TritonAttention.apply(q, k, v, plan, 0.2)
+        wanted = leaves if gated else leaves[:3]
+        gradients = torch.autograd.grad(o[reach:], wanted, weight.to(DEVICE, o.dtype))
+        return [o[reach:].detach(), gradients[0][reach:], *gradients[1:3], *(part[reach:] for part in gradients[3:])]
+
+    whole = run(BlockPlan.build(cu, 230, DEVICE))
+    for a, b in zip(run(BlockPlan.build(cu, 230, DEVICE, queries_from=reach)), whole, strict=True):
+        torch.testing.assert_close(a, b, rtol=2e-2 if GPU else 1e-5, atol=2e-2 if GPU else 1e-6)
 
 
 @pytest.mark.gpu

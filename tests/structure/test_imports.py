@@ -27,7 +27,8 @@ FROM_ANYWHERE = {"trivium", "trivium.errors", "trivium.console", "trivium.needs"
 TRAINING = ["kernels", "model", "vision", "curriculum", "pipelines/train"]
 # What a machine that trains must have, and what it may have: the latter is imported where it is used.
 CORE = {"torch", "triton", "numpy", "PIL", "webdataset", "msgspec", "yaml", "typer", "rich"}
-OPTIONAL = {"tokenizers", "tensorboard", "matplotlib", "jinja2", "ray", "fla", "liger_kernel", "safetensors"}
+PEERS = {"fla", "liger_kernel", "cut_cross_entropy"}
+OPTIONAL = {"tokenizers", "tensorboard", "matplotlib", "jinja2", "ray", "safetensors", *PEERS}
 LIGHT = {"typer", "rich", "msgspec"}  # what the command line may load before it knows the command
 
 

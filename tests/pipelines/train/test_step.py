@@ -7,7 +7,7 @@ from trivium.errors import TrainError
 from trivium.model.batch import NO_TARGET, TEXT
 from trivium.pipelines.train.config import Loss
 from trivium.pipelines.train.prepare import build_model
-from trivium.pipelines.train.step import Counts, train_step, weigh
+from trivium.pipelines.train.step import Counts, aims_of, train_step, weigh
 
 
 @pytest.fixture
@@ -20,8 +20,9 @@ def ready(prepared):
 @pytest.mark.parametrize("weights", [Loss(), Loss(text=2.0, image=0.5, mtp=0.1), Loss(image=0.0, mtp=0.0)])
 def test_the_objective_is_the_weighted_mean(ready, weights):
     model, _, batch = ready
-    output = model(batch)
-    losses = weigh(output, batch, weights, Counts.of(batch, model.config))
+    counts = Counts.of(batch, model.config)
+    output = model(batch, aims=aims_of(batch, weights, counts, counts))
+    losses = weigh(output, batch, counts)
     total = weight_sum = 0.0
     sums = {"text": [0.0, 0], "image": [0.0, 0]}
     for loss, target, modality in zip(
