@@ -7,12 +7,14 @@ T tokens, E experts, K experts a token, L latent width, F expert hidden width, P
 """
 
 import os
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from trivium.kernels.ahead import rehearse
 from trivium.kernels.dispatch import KERNELS_VARIABLE
 from trivium.kernels.moe.torch_glu import Activation
 from trivium.kernels.moe.torch_grouped import sort_pairs
@@ -62,7 +64,11 @@ class FewExperts(torch.autograd.Function):
             z_TL, p_P, w1_EFL, w3_EFL, w2_ELF, hidden_P2F, token_P, place_P, ends_E, wide_N4
         )  # fmt: skip
         ctx.K, ctx.probs_dtype, ctx.activation = K, probs_TK.dtype, activation
-        return mix_rows([y_PL], place_P, K)
+        out_TL = mix_rows([y_PL], place_P, K)
+        if z_TL.is_cuda and any(ctx.needs_input_grad):
+            about = dtype, probs_TK.dtype, w1_EFL.dtype, w2_ELF.dtype, K, *w2_ELF.shape[1:], activation
+            rehearse(("few_experts", z_TL.device, *about), z_TL.device, partial(_both_ways, z_TL.device, *about))
+        return out_TL
 
     @staticmethod
     @once_differentiable
@@ -91,3 +97,18 @@ class FewExperts(torch.autograd.Function):
             dz_TL = mix_rows([dz_PL], place_P, K)
         dprobs_TK = dp_P.index_select(0, place_P).unflatten(0, (-1, K)).to(ctx.probs_dtype)
         return dz_TL, None, dprobs_TK, dw1_EFL, dw3_EFL, dw2_ELF, None
+
+
+def _both_ways(
+    device: torch.device, dtype: torch.dtype, probs_dtype: torch.dtype, w1_dtype: torch.dtype, w2_dtype: torch.dtype,
+    K: int, L: int, F: int, activation: Activation,
+) -> None:  # fmt: skip
+    """One expert and a few tokens, forwards and backwards: the kernels of any number of either."""
+    sizes = (UNIT, L), (UNIT, K), (1, F, L), (1, F, L), (1, L, F)
+    dtypes = dtype, probs_dtype, w1_dtype, w1_dtype, w2_dtype
+    leaves = [
+        torch.zeros(size, device=device, dtype=of, requires_grad=True) for size, of in zip(sizes, dtypes, strict=True)
+    ]
+    indices_TK = torch.zeros(UNIT, K, device=device, dtype=torch.int64)
+    u_TL = FewExperts.apply(leaves[0], indices_TK, *leaves[1:], activation)
+    torch.autograd.grad(u_TL, leaves, torch.zeros_like(u_TL))

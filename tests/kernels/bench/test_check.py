@@ -70,7 +70,8 @@ def test_memory_is_compared_with_the_leanest_setting():
 def test_a_target_that_names_its_rival_looks_at_no_other():
     """Extra memory of the head's loss: peers that hold no sums in fp32 take less and do less."""
     layout, rivals = targets.HEAD.name, (row("lean", 1.0, peak=10), row(targets.FP32_SUMS, 2.0, peak=100))
-    rows = [msgspec.structs.replace(one, op="cross_entropy", layout=layout) for one in (row("trivium", peer=False, peak=90), *rivals)]
+    ours = row("trivium", peer=False, peak=90)
+    rows = [msgspec.structs.replace(one, op="cross_entropy", layout=layout) for one in (ours, *rivals)]
     judged = [v for v in verdicts(whole(run(rows))) if v.what == f"cross_entropy peak, {layout}"]
     assert [v.state for v in judged] == ["pass", "pass"]
     assert "beside" in judged[0].found
