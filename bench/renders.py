@@ -4,7 +4,8 @@
 
 Reads built sets and the reports of their builds. Pictures are those that records hold, each counted once and drawn
 twice; what was drawn and refused, or drawn for a changed version that nobody chose, is not counted, so the rates are
-lower bounds. Processor time is that of all children, engines and browsers among them.
+lower bounds. Processor time is that of all children, engines and browsers among them, but for those that answer request
+after request and are killed at the end (build123d's): where they had most of the work no rate is given.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from trivium.pipelines.corpora.output import REPORT
 
 DRAWN = 2  # times, by `draw.twice`
 LEAST = 0.01  # of the processor time: smaller shares are not told
+BUSY = 0.1  # processor time over the build's: with less, children whose time is not told did the work
 
 
 def pictures(shards: ShardSet) -> Counter[str]:
@@ -64,9 +66,14 @@ def facts(folder: Path) -> dict[str, Any]:
         "workers": report["run"]["workers"],
         "machine": report["run"]["machine"],
         "cpu_seconds": sum(spent.values()),
-        "renders_per_cpu_second": DRAWN * found.total() / cpu if cpu else None,
+        "renders_per_cpu_second": rate(found.total(), cpu, report["run"]["seconds"]),
         "shares": {label: seconds / sum(spent.values()) for label, seconds in spent.most_common()},
     }
+
+
+def rate(pictures: int, cpu: float, wall: float) -> float | None:
+    """Renders a second of processor time; None where that is not told."""
+    return DRAWN * pictures / cpu if cpu > BUSY * wall else None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -88,7 +95,8 @@ def main(arguments: Sequence[str]) -> int:
     for row in rows:
         table.add_row(
             row["corpus"], f"{row['items']:,}", f"{row['records']:,}", f"{sum(row['pictures'].values()):,}",
-            f"{row['seconds']:,.0f}", f"{row['cpu_seconds']:,.0f}", f"{row['renders_per_cpu_second']:.1f}",
+            f"{row['seconds']:,.0f}", f"{row['cpu_seconds']:,.0f}",
+            "not told" if row["renders_per_cpu_second"] is None else f"{row['renders_per_cpu_second']:.1f}",
         )  # fmt: skip
     out.print(table)
     out.print("share of the processor time:", highlight=False)

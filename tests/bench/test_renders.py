@@ -57,6 +57,14 @@ def test_pictures_are_counted_once_and_shares_are_of_all_jobs(tmp_path):
     assert "drawn" in table.stdout
 
 
+def test_no_rate_where_children_that_did_the_work_do_not_tell_their_time(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    from renders import rate
+
+    assert rate(1000, 60.0, 2664.0) is None
+    assert rate(1000, 500.0, 1000.0) == 4.0
+
+
 def test_a_folder_without_a_report_is_named(tmp_path):
     done = renders(str(tmp_path))
     assert done.returncode == 1
