@@ -30,8 +30,9 @@ from trivium.pipelines.train.runner import train
 from trivium.pipelines.train.step import Counts, weigh
 
 OPERATORS = (
-    "kda", "kda_segment", "mla", "attnres", "attnres_normed", "experts", "situ_glu", "route", "route's gradient",
-    "newton_schulz", "cross_entropy", "short_conv", "gated_norm", "rms_norm",
+    "kda", "kda_segment", "mla", "mla_gated", "attnres", "attnres_normed", "experts", "situ_glu", "route",
+    "route's gradient", "newton_schulz", "cross_entropy", "linear_cross_entropy", "short_conv", "gated_norm", "rms_norm",
+    "patch_attention",
 )  # fmt: skip
 
 

@@ -20,6 +20,8 @@ _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
 _VALUE = re.compile(r"Invalid (?:enum )?value '?(?P<name>.*?)'?$")
 _OWN = re.compile(r"(?P<path>[a-z_]\w*(?:\.[^\s.:;,\[\]]+|\[\d+\])*)(?P<end>: |[ ,;])")  # how our own messages begin
 _SUFFIXED = re.compile(r"(?P<number>[0-9]{1,6}(?:\.[0-9]{1,12})?) ?(?P<unit>[KkMGT])")
+_PLAIN = re.compile(r"[\w./+-]{1,60}")  # a scalar that YAML needs no quotes for inside brackets
+_SCALARS = (types.IntType, types.FloatType, types.StrType, types.LiteralType, types.EnumType)
 _FOUND_LENGTH = 80  # characters of a wrong value that a message repeats
 
 
@@ -42,7 +44,16 @@ def explain(message: str, raw: Any, kind: Any) -> tuple[list[str | int], str]:
         return keys, _plain(what)
     shown = repr(found)
     shown = shown if len(shown) <= _FOUND_LENGTH else shown[:_FOUND_LENGTH] + "…"
-    return keys, f"{_plain(what)}, found {shown}" + (_written_out(found) if "xpected `int" in what else "")
+    return keys, f"{_plain(what)}, found {shown}" + _cure(what, found, _type_at(kind, raw, keys))
+
+
+def _cure(what: str, found: Any, declared: types.Type | None) -> str:
+    """How to write what was meant: an integer without a suffix, one value as a list of one."""
+    if "xpected `array`" in what and found is not None and _PLAIN.fullmatch(str(found)):
+        lists = (part for part in _parts(declared) if isinstance(part, types.CollectionType))
+        single = any(isinstance(item, _SCALARS) for part in lists for item in _parts(part.item_type))
+        return f"; write [{found}]" if single else ""
+    return _written_out(found) if "xpected `int" in what else ""
 
 
 def _written_out(found: Any) -> str:

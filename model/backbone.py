@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from trivium.data.config import Strict
+from trivium.kernels.attnres import shared as shared_source
 from trivium.model.attn_res import AttnRes
 from trivium.model.cache import LayerCache
 from trivium.model.kda import KDA
@@ -104,6 +105,7 @@ class Backbone(nn.Module):
             layer = Layer(config.mla.build(width, eps), mixer, width, eps, residuals=False, opens_block=False)
             self.mtp = MTP(layer, width, eps)
         self.recompute = False  # activation checkpointing, one layer at a time
+        self.share_gradients = False  # a bank entry's gradient is summed in one buffer by the mixtures that read it
 
     def _channel_mixer(self, layer: int) -> GatedMLP | LatentMoE:
         config = self.config
@@ -121,7 +123,7 @@ class Backbone(nn.Module):
         stats = []
         for i, layer in enumerate(self.layers):
             if layer.residuals and layer.opens_block:
-                bank = [*bank, prefix_TD]
+                bank = [*bank, shared_source(prefix_TD) if self.share_gradients else prefix_TD]
             if self.recompute and torch.is_grad_enabled():
                 prefix_TD, layer_stats = checkpoint(layer, bank, prefix_TD, shared, use_reentrant=False)
             else:

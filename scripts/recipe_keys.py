@@ -27,20 +27,24 @@ HEAD = """# Every key of a corpus recipe
 
 Made by `scripts/recipe_keys.py` from the code that reads recipes; a test holds the two together. What a corpus is for
 stands in [corpora.md](../corpora.md), what stages do in the pages that it names. A key without a default must be given.
-`--set sources.NAME.KEY=VALUE` and `--set stages.KIND.KEY=VALUE` change a key for one build.
+`--set sources.NAME.KEY=VALUE` and `--set stages.KIND.KEY=VALUE` change a key for one build, also a key inside a key
+(`stages.svg_draw.draw.look.min_ink`). A path in a recipe is relative to the recipe, one given by `--set` to where the
+command runs.
 """
 _BOUNDS = {"ge": "≥ {}", "gt": "> {}", "le": "≤ {}", "lt": "< {}", "min_length": "at least {}"}
 _SENTENCE = re.compile(r"(?<=\.)\s+(?=[`A-Z])")
-_LONG = 90  # characters of a default that is written out
+_LONG = 240  # characters of a default that is written out
 
 
 def page() -> str:
     """The whole page as Markdown."""
     parts: dict[str, type[Strict]] = {}
-    text = [HEAD, _section("The file", Recipe, parts)]
+    text = [_section("The file", Recipe, parts)]
+    contents = [_contents("", [("The file", "the-file")])]
     for title, union in (("Sources", SourceConfig), ("Stages", StageKind)):
         text.append(f"## {title}\n")
         kinds = {str(kind.__struct_config__.tag): kind for kind in get_args(union)}
+        contents.append(_contents(f"{title}: ", [(tag, f"kind-{tag}") for tag in kinds]))
         shared = _shared(list(kinds.values()))
         if shared:
             text.append(f"Every kind has {', '.join(f'`{key}`' for key in shared)}:\n")
@@ -51,7 +55,12 @@ def page() -> str:
     while left := [name for name in parts if name not in done]:
         done.update(left)
         text += [_section(name, parts[name], parts, level=3) for name in left]
-    return "\n".join(text)
+    contents.append(_contents("Parts: ", [(name, name.lower()) for name in parts]))
+    return "\n".join([HEAD, *contents, *text])
+
+
+def _contents(title: str, places: list[tuple[str, str]]) -> str:
+    return f"{title}{', '.join(f'[{name}](#{anchor})' for name, anchor in places)}.\n"
 
 
 def _section(
@@ -114,8 +123,16 @@ def _type(hint: Any, parts: dict[str, type[Strict]]) -> str:
         if parts.setdefault(name, hint) is not hint:  # another of this name came first
             name = hint.__module__.split(".")[-2].capitalize() + name
             assert parts.setdefault(name, hint) is hint, f"several structs are named {name}"
-        return f"[{name}](#{name.lower()})"
+        return f"[{name}](#{name.lower()})" + _inside(hint, parts)
     return {str: "text", int: "whole number", float: "number", bool: "true or false"}[hint]
+
+
+def _inside(kind: type[Strict], parts: dict[str, type[Strict]]) -> str:
+    """Where the structs inside a struct are described: `draw.look.min_ink` is found from `draw`."""
+    hints = get_type_hints(kind)
+    held = {name: hint for name, hint in hints.items() if isinstance(hint, type) and issubclass(hint, Strict)}
+    links = [f"`{name}`: {_type(hint, parts)}" for name, hint in held.items()]
+    return f" ({', '.join(links)})" if links else ""
 
 
 def _default(key: msgspec.structs.FieldInfo) -> str:
@@ -126,11 +143,25 @@ def _default(key: msgspec.structs.FieldInfo) -> str:
         return "left out"
     built = msgspec.to_builtins(value)
     if isinstance(value, Strict):
-        return "its own defaults" if value == type(value)() else _cut(built)
+        own = _unlike(value)
+        return _cut(own) if own else "its own defaults"
     return _cut(built)
 
 
+def _unlike(value: Strict) -> dict[str, Any]:
+    """The keys whose values are not a struct's own defaults; all of those that have none."""
+    found: dict[str, Any] = {}
+    for key in msgspec.structs.fields(type(value)):
+        own = getattr(value, key.name)
+        usual = key.default if key.default_factory is msgspec.NODEFAULT else key.default_factory()
+        if own != usual:
+            found[key.name] = _unlike(own) if isinstance(own, Strict) else msgspec.to_builtins(own)
+    return found
+
+
 def _cut(built: Any) -> str:
+    if isinstance(built, dict) and len(built) > 2 and len(set(map(repr, built.values()))) == 1:
+        return f"{next(iter(built.values())):g} for each of {', '.join(f'`{name}`' for name in built)}"
     if isinstance(built, int) and not isinstance(built, bool):
         return f"{built:,}"
     shown = msgspec.json.encode(built).decode().replace(",", ", ").replace("\\n", "⏎")
@@ -147,14 +178,21 @@ def _about(kind: type[Strict]) -> str:
 
 
 def meaning(kind: type[Strict], key: str) -> str:
-    """What a key means. Raises LookupError when nothing says so."""
+    """What a key means: its comment, the sentences of which one begins with it, else those that name it in passing.
+
+    Raises LookupError when nothing says so.
+    """
+    passing: list[str] = []
     for base in _bases(kind):
         comment = _comments(base).get(key)
         if comment:
             return comment
         said = [one for one in _sentences(base) if re.search(rf"`{key}\b", one)]
-        if said:
+        if any(one.startswith(f"`{key}`") for one in said):
             return " ".join(said).removeprefix(f"`{key}`: ")
+        passing = passing or said
+    if passing:
+        return " ".join(passing)
     raise LookupError(
         f"{kind.__qualname__}.{key} has no meaning; write a comment behind it, or `{key}` in the docstring"
     )

@@ -2,43 +2,40 @@
 
 Odd: attention is joint over the t·h·w patches of one grid (a picture, or a chunk of at most four frames), which for
 pictures equals the report's factorised form and for video follows the released code. Grids of equal size are laid
-side by side so that a plain batched attention serves each group.
+side by side: without the kernels of kernels/patches a plain batched attention serves each group of them.
 
 P patches of all grids, I grids, W width, H heads, D head width, C pixels a patch (3·14·14), M merged tokens.
 """
 
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from trivium.data.config import Strict
 from trivium.data.patches import MERGE, PATCH
 from trivium.errors import InputError
+from trivium.kernels.patches import PatchPlan, patch_attention
 from trivium.vision.norm import RMSNorm
 from trivium.vision.positions import resized_positions, rotate_pairs, rotation_2d, time_positions
 
 PIXELS = 3 * PATCH * PATCH
-# All but cuDNN's, which PyTorch prefers on Hopper: where a length is an odd multiple of 64 (112 pixels a side are 64
-# patches) and all logits of a row lie below -88.7, its backward pass gives nan (pytorch/pytorch#196678).
-SOUND = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the grids of a batch lie in the packed buffer: `groups` are (first patch, grids, patches a grid)."""
+    """How the grids of a batch lie in the packed buffer, the smallest first; `borders` are their patches'."""
 
     grids: tuple[tuple[int, int, int], ...]  # in the buffer's order
-    groups: tuple[tuple[int, int, int], ...]
+    borders: tuple[int, ...]
     patch_order_P: Tensor | None  # from the caller's order to the buffer's; None when they agree
     token_order_M: Tensor | None  # from the buffer's merged tokens back to the caller's
 
 
 def layout(grids: list[tuple[int, int, int]], frames: int, device: torch.device) -> Layout:
-    """Groups grids of equal patch count. Raises InputError for a grid that can't be merged or has too many frames."""
+    """Lays grids of equal size side by side. Raises InputError for one that can't be merged or has too many frames."""
     for t, h, w in grids:
         if not 1 <= t <= frames or h < 1 or w < 1 or h % MERGE or w % MERGE:
             raise InputError(
@@ -47,22 +44,15 @@ def layout(grids: list[tuple[int, int, int]], frames: int, device: torch.device)
             )
     sizes = [t * h * w for t, h, w in grids]
     order = sorted(range(len(grids)), key=lambda i: (sizes[i], i))
-    groups: list[tuple[int, int, int]] = []
-    start = 0
-    for index in order:
-        if groups and groups[-1][2] == sizes[index]:
-            groups[-1] = (groups[-1][0], groups[-1][1] + 1, sizes[index])
-        else:
-            groups.append((start, 1, sizes[index]))
-        start += sizes[index]
+    borders = tuple(accumulate((sizes[i] for i in order), initial=0))
     ordered = tuple(grids[i] for i in order)
     if order == list(range(len(grids))):
-        return Layout(ordered, tuple(groups), None, None)
+        return Layout(ordered, borders, None, None)
     merged = [h * w // MERGE**2 for _, h, w in grids]
     back = sorted(range(len(order)), key=lambda i: order[i])
     return Layout(
         ordered,
-        tuple(groups),
+        borders,
         _spans(sizes, order).to(device),
         _spans([merged[i] for i in order], back).to(device),
     )
@@ -89,23 +79,12 @@ class Block(nn.Module):
         self.fc0 = nn.Linear(width, config.hidden, bias=False)
         self.fc1 = nn.Linear(config.hidden, width, bias=False)
 
-    def forward(self, x_PW: Tensor, turn_PD: tuple[Tensor, Tensor], groups: tuple[tuple[int, int, int], ...]) -> Tensor:
+    def forward(self, x_PW: Tensor, turn_PD: tuple[Tensor, Tensor], plan: PatchPlan) -> Tensor:
         qkv_P3HD = self.wqkv(self.norm1(x_PW)).unflatten(-1, (3, self.config.heads, self.config.head_dim))
-        qk_P2HD = rotate_pairs(qkv_P3HD[:, :2], turn_PD)
-        v_PHD = qkv_P3HD[:, 2]
-        with sdpa_kernel(SOUND):
-            out_PC = torch.cat([_attend(qk_P2HD, v_PHD, group) for group in groups])
-        x_PW = x_PW + self.wo(out_PC)
+        q_PHD, k_PHD = rotate_pairs(qkv_P3HD[:, :2], turn_PD).unbind(1)
+        o_PHD = patch_attention(q_PHD, k_PHD, qkv_P3HD[:, 2], plan.borders, plan)
+        x_PW = x_PW + self.wo(o_PHD.flatten(1))
         return x_PW + self.fc1(F.gelu(self.fc0(self.norm2(x_PW)), approximate="tanh"))
-
-
-def _attend(qk_P2HD: Tensor, v_PHD: Tensor, group: tuple[int, int, int]) -> Tensor:
-    start, count, patches = group
-    span = slice(start, start + count * patches)
-    q_IHND, k_IHND = qk_P2HD[span].unflatten(0, (count, patches)).permute(2, 0, 3, 1, 4)
-    v_IHND = v_PHD[span].unflatten(0, (count, patches)).transpose(1, 2)
-    o_IHND = F.scaled_dot_product_attention(q_IHND, k_IHND, v_IHND)
-    return o_IHND.transpose(1, 2).flatten(2).flatten(0, 1)
 
 
 class MoonViT(nn.Module):
@@ -156,8 +135,9 @@ class MoonViT(nn.Module):
         x_PW = self.patch_embed(patches_PC.to(self.patch_embed.weight.dtype))
         x_PW = x_PW + self._positions(plan.grids)
         turn_PD = rotation_2d(plan.grids, self.config.head_dim, self.config.rope_base, x_PW)
+        attention = PatchPlan.build(plan.borders, needed)
         for block in self.blocks:
-            x_PW = block(x_PW, turn_PD, plan.groups)
+            x_PW = block(x_PW, turn_PD, attention)
         merged_MX = merge(self.norm(x_PW), plan.grids)
         return merged_MX if plan.token_order_M is None else merged_MX[plan.token_order_M]
 

@@ -1,11 +1,8 @@
 """What is true of a solid, in words and numbers, from its geometry alone; imported only inside the guarded child."""
 
-import numpy as np
-
 from trivium.data.cad.features import CYLINDER, HOLES, Feature
 from trivium.data.cad.solid import Measures
-from trivium.data.pairs.facts import Box, Facts, Part
-from trivium.data.scene.camera import Camera
+from trivium.data.pairs.facts import Facts, Part
 
 _MOST = 100  # features of a kind; a kind with more is counted and not listed
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -67,32 +64,6 @@ def noun(found: Measures, counts: dict[str, int], *, turned: bool, flat: bool) -
     if not told:
         return what
     return f"{what} {'and' if flat and not turned and found.solids == 1 and 'only' in what else 'with'} {_and(told)}"
-
-
-def rims(around: list[Feature], camera: Camera) -> dict[int, Box]:
-    """Where the mouth of each hole that opens towards the reader lies in the picture, by its number among `listed`."""
-    found: dict[int, Box] = {}
-    toward = camera.axes_33[2]
-    for number, one in enumerate(listed(around)):
-        axis = np.array(one.axis)
-        if one.kind not in HOLES:
-            continue
-        facing = [(one.start, -1.0), (one.end, 1.0)]
-        mouths = [
-            at for (at, way), is_open in zip(facing, one.open, strict=True) if is_open and way * axis @ toward > 0.05
-        ]
-        if not mouths:
-            continue
-        first = np.cross(axis, toward if abs(axis @ toward) < 0.99 else camera.axes_33[0])
-        first /= np.linalg.norm(first)
-        second = np.cross(axis, first)
-        turn = np.linspace(0, 2 * np.pi, 48, endpoint=False)[:, None]
-        ring_N3 = np.array(mouths[0]) + one.diameter / 2 * (np.cos(turn) * first + np.sin(turn) * second)
-        seen_N3 = camera.project(ring_N3)
-        left, top = seen_N3[:, :2].min(0)
-        right, bottom = seen_N3[:, :2].max(0)
-        found[number] = (round(float(left), 1), round(float(top), 1), round(float(right), 1), round(float(bottom), 1))
-    return found
 
 
 def exact(value: float) -> float:

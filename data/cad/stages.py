@@ -132,7 +132,7 @@ class CadDraw:
     """Scripts → drawn items: run in a process of their own, proved, drawn, changed on purpose and drawn again."""
 
     name = "cad_draw"
-    version = 1
+    version = 2  # a mouth that the solid itself hides has no box
 
     class Config(Pictures, kw_only=True, tag="cad_draw"):
         TAKES = frozenset({Content.CAD_SCRIPTS, Content.RECORDS})
@@ -171,7 +171,7 @@ class StepDraw:
     """STEP files → drawn items of pictures and facts alone: a file of an engineer is no code to learn to write."""
 
     name = "step_draw"
-    version = 1
+    version = 2  # a mouth that the solid itself hides has no box
 
     class Config(Pictures, kw_only=True, tag="step_draw"):
         TAKES = frozenset({Content.STEP})

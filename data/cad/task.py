@@ -9,8 +9,9 @@ from OCP.TopoDS import TopoDS_Face, TopoDS_Shape
 from trivium.data.cad import features as found_features
 from trivium.data.cad import step, tessellate, views
 from trivium.data.cad.execute import execute
-from trivium.data.cad.facts import facts, listed, rims
+from trivium.data.cad.facts import facts, listed
 from trivium.data.cad.features import Feature
+from trivium.data.cad.mouths import rims
 from trivium.data.cad.requests import CadAnswer, CadRequest, CadSettings
 from trivium.data.cad.script import check
 from trivium.data.cad.solid import Measures, measured, prove, unique_faces
@@ -110,7 +111,7 @@ def _shaded(
         color=_rgb(settings.color),
     )
     camera = place(mesh.coordinates, shot)
-    return CadAnswer(facts=told, mesh=mesh, shot=shot, rims=rims(around, camera))
+    return CadAnswer(facts=told, mesh=mesh, shot=shot, rims=rims(around, camera, mesh))
 
 
 def _rgb(color: str) -> Rgb:

@@ -14,7 +14,7 @@ from OCP.TopoDS import TopoDS_Face, TopoDS_Shape
 from trivium.data.scene.camera import Floats
 from trivium.data.scene.shapes import Ints, Surface, surface
 
-_ANGLE = 0.3  # radians between two triangles of a curved face
+_ANGLE = 0.2  # radians between two triangles of a curved face; at 0.3 small fillets showed facets as edges
 Triangles = tuple[Floats, Ints]
 
 

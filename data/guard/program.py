@@ -9,6 +9,7 @@ raises. For one that lasts, see `service`.
 import os
 import select
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -196,4 +197,11 @@ def _judge(report: Report | None, stderr: bytearray, limits: Limits) -> tuple[st
         return "", ""
     if report.cpu_seconds >= limits.cpu_seconds:
         return "timeout", f"used more than {limits.cpu_seconds} s of processor time"
-    return _REASONS.get(report.signal, "crashed"), f"ended by {signal_name(report.signal)}"
+    return _REASONS.get(report.signal, "crashed"), _words(report.signal, limits)
+
+
+def _words(number: int, limits: Limits) -> str:
+    """A limit's signal is said as the limit that it stands for: the kernel's count and ours part by a tick."""
+    if number == signal.SIGXCPU:
+        return f"used more than {limits.cpu_seconds} s of processor time"
+    return f"ended by {signal_name(number)}"

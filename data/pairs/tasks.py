@@ -4,6 +4,7 @@ Each task is drawn by itself from a hash of the seed and the item, so taking one
 asked and answered comes from the item's facts; a task that an item allows nothing of gives no document.
 """
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Self
@@ -22,7 +23,7 @@ from trivium.data.pairs.questions import Asker, Question
 from trivium.data.pairs.session import NoSession, SessionRules, Sessions
 from trivium.data.pairs.wording import Wording, load_wording, of_clips, say
 from trivium.data.records import Image, Step, Text, Video
-from trivium.data.stage import Content, Draft, Item, Outcome, StageConfig, refuse, touched
+from trivium.data.stage import Content, Draft, Drop, Item, Outcome, StageConfig, refuse, touched
 
 Share = Annotated[float, Bound(ge=0, le=1)]
 Count = Annotated[int, Bound(ge=1, le=1000)]
@@ -53,7 +54,7 @@ class PairTasks:
     """Drawn items → documents of pictures and code."""
 
     name = "pair_tasks"
-    version = 2
+    version = 3  # a fault of a session costs no other document
 
     class Config(StageConfig, kw_only=True, tag="pair_tasks"):
         """Which documents an item gives. `seed`: of all that is drawn by chance, shares and words."""
@@ -113,9 +114,9 @@ class PairTasks:
         pages = {name: page for name, (make, dice) in names.items() if (page := make(dice)) is not None}
         kept = set(Dice(self.config.seed, "most", key).sample(sorted(pages), self.config.most))
         if self._sessions is not None:
-            session = self._sessions.page(item, drawing.sheet, drawing.words, drawing.code)
-            if isinstance(session, NoSession):
-                yield refuse(item, self.name, "no_session", f"the item's other documents are kept; {session.why}")
+            session = self._session(drawing)
+            if isinstance(session, Drop):
+                yield session
             elif session is not None:
                 pages["session"] = session
                 kept.add("session")
@@ -124,6 +125,22 @@ class PairTasks:
         for name, page in pages.items():
             if name in kept:
                 yield touched(page.draft(item.document.meta, name), self.step)
+
+    def _session(self, drawing: Drawing) -> Page | Drop | None:
+        """The one long document, or why the item gives none although it was to; its other documents are kept."""
+        assert self._sessions is not None
+        try:
+            session = self._sessions.page(drawing.draft, drawing.sheet, drawing.words, drawing.code)
+        except Exception as error:  # a fault of an editor after hundreds of its edits must not take the others along
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            line = traceback.format_exception_only(error)[-1].strip()
+            why = f"the session broke off, the item's other documents are kept; {line[:200]}"
+            where = f"{'/'.join(Path(last.filename).parts[-3:])}:{last.lineno}"
+            return refuse(drawing.draft, self.name, "crash", f"{why} ({where})", error=True)
+        if isinstance(session, NoSession):
+            why = f"the item's other documents are kept; {session.why}"
+            return refuse(drawing.draft, self.name, "no_session", why)
+        return session
 
     def _taken_apart(self, draft: Draft) -> Drawing:
         segments = draft.document.segments

@@ -37,6 +37,7 @@ _SOLID, _TREE, _WHOLE = "out.stl", "out.csg", "whole.scad"
 _FACET, _FACET_END = b"  facet normal", b"endfacet\n"
 _FLAT = "not a 3D object"
 _EMPTY = ("object is empty", "No top level object")
+_WARNING = re.compile(r"^WARNING: (.*)$", re.M)
 _FAULT = re.compile(r"^(?:ERROR|TRACE): .*$", re.M)
 _ABSENT = re.compile(r"WARNING: (Can't open (?:library|include file|import file) '[^']*'|Failed to open .*)")
 
@@ -165,7 +166,9 @@ def _failure(outcome: Outcome, code: str) -> GuardError:
             return GuardError("parse_error", fault[0][:300])
         return programs.wanting("failed", fault[0][:300], code)
     if any(sign in words for sign in _EMPTY):
-        return programs.wanting("empty", "it makes no object at its top level", code)
+        warned = _WARNING.search(words)  # a loop over too many elements is left out with a warning
+        why = f"; OpenSCAD warns: {warned[1][:240]}" if warned else ""
+        return programs.wanting("empty", f"it makes no object at its top level{why}", code)
     return GuardError("failed", f"OpenSCAD ended with {outcome.status}: {words[-200:].strip()}")
 
 

@@ -64,7 +64,7 @@ class SceneDraw:
     """Bundles → drawn items, each by its engine: one sandboxed run a scene, meshes in a lasting guarded child."""
 
     name = "scene_draw"
-    version = 2  # an endless plane has no box
+    version = 3  # needles of a cut solid make no lines
 
     class Config(StageConfig, kw_only=True, tag="scene_draw"):
         """`kinds`: the engines that are opened; items of others are refused."""

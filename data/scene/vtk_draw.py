@@ -19,7 +19,7 @@ from PIL import Image
 from vtkmodules.util.numpy_support import numpy_to_vtk, numpy_to_vtkIdTypeArray, vtk_to_numpy
 from vtkmodules.vtkCommonCore import vtkPoints
 from vtkmodules.vtkCommonDataModel import vtkCellArray, vtkImageData, vtkPolyData
-from vtkmodules.vtkFiltersCore import vtkCleanPolyData, vtkFeatureEdges, vtkPolyDataNormals
+from vtkmodules.vtkFiltersCore import vtkCleanPolyData, vtkPolyDataNormals
 from vtkmodules.vtkRenderingCore import (
     vtkActor,
     vtkLight,
@@ -33,10 +33,12 @@ from vtkmodules.vtkRenderingOpenGL2 import vtkOpenGLRenderer  # noqa: F401  the 
 
 from trivium.data.scene.camera import Camera, Floats, Shot, place
 from trivium.data.scene.shapes import Mesh, Surface
+from trivium.data.scene.sharp import sharp_edges
 
 Pixels = NDArray[np.uint8]
 _SHARP = 30.0  # degrees between two faces from which their edge counts as one
 _SAME = 2e-5  # of the mesh's radius: files round their numbers, and points nearer than this were one
+_THIN = 4e-5  # likewise: a triangle that is less high may be nothing but rounding
 _FARTHEST = 60  # grey of the farthest point in a picture of depth; the nearest is 255
 # Lights by azimuth and height beside the camera: position in its frame, strength. They add up to about 1.
 _LIGHTS = (((-0.7, 1.0, 1.2), 0.85), ((1.0, 0.1, 0.8), 0.35), ((0.1, -0.8, 0.9), 0.15))
@@ -255,15 +257,16 @@ def _joined(data: vtkPolyData) -> vtkPolyData:
 
 
 def _edges(data: vtkPolyData, times: int) -> vtkActor:
-    found = vtkFeatureEdges()
-    found.SetInputData(_joined(data))
-    found.SetFeatureAngle(_SHARP)
-    found.BoundaryEdgesOn()
-    found.NonManifoldEdgesOff()
-    found.ManifoldEdgesOff()
-    found.ColoringOff()
+    joined = _joined(data)
+    points_N3 = vtk_to_numpy(joined.GetPoints().GetData()).astype(np.float64)
+    faces_F3 = vtk_to_numpy(joined.GetPolys().GetConnectivityArray()).astype(np.int64).reshape(-1, 3)
+    edges_E2 = sharp_edges(points_N3, faces_F3, _SHARP, _THIN)
+    drawn, lines = vtkPolyData(), vtkCellArray()
+    lines.SetData(2, _indices(np.ascontiguousarray(edges_E2.ravel())))
+    drawn.SetPoints(joined.GetPoints())
+    drawn.SetLines(lines)
     mapper, actor = vtkPolyDataMapper(), vtkActor()
-    mapper.SetInputConnection(found.GetOutputPort())
+    mapper.SetInputData(drawn)
     mapper.ScalarVisibilityOff()
     actor.SetMapper(mapper)
     look = actor.GetProperty()

@@ -106,9 +106,9 @@ def _paint(node: Node) -> tuple[str, str] | None:
     return None
 
 
-def _other(dice: Dice, *taken: str) -> tuple[str, str]:
-    """A colour's word and value, none of `taken`."""
-    return dice.pick([(word, value) for word, value in COLORS.items() if value not in taken and word not in taken])
+def _free(*taken: str) -> list[tuple[str, str]]:
+    """Words and values of the colours that are none of `taken`; a drawing that was changed long enough has them all."""
+    return [(word, value) for word, value in COLORS.items() if value not in taken and word not in taken]
 
 
 def _wrapped(root: Node, transform: str) -> None:
@@ -132,7 +132,9 @@ def recolor(root: Node, dice: Dice) -> Change | None:
     """One colour of the drawing becomes another everywhere."""
     used = sorted({value for node in root.walk() for name in _PAINTS if (value := node.attributes.get(name))})
     used = [value for value in used if value != "none" and not value.startswith("url(")]
-    word, value = _other(dice, *used)
+    if not (free := _free(*used)):
+        return None
+    word, value = dice.pick(free)
     if not used or used == ["currentColor"]:
         for node in root.walk():
             for name in _PAINTS:
@@ -154,7 +156,7 @@ def background(root: Node, dice: Dice) -> Change | None:
     first = next(root.elements(), None)
     if first is not None and first.tag == "rect" and first.attributes.get("width") == significant(width):
         return None
-    word, value = _other(dice)
+    word, value = dice.pick(_free())
     corner = dice.pick([0, 0, round(min(width, height) / 8, 2)])
     attributes = {"x": significant(x), "y": significant(y), "width": significant(width), "height": significant(height)}
     if corner:
@@ -214,7 +216,7 @@ def _repainted(root: Node, dice: Dice) -> tuple[Place, str, str, str, str] | Non
     if not candidates:
         return None
     place, (name, old) = dice.pick(candidates)
-    word, value = _other(dice, old)
+    word, value = dice.pick(_free(old))
     place.node.attributes[name] = value
     return place, name, old, word, value
 

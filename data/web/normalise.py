@@ -6,6 +6,7 @@ should see is refused before (`clean.depth`).
 """
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
@@ -32,6 +33,9 @@ from trivium.errors import GuardError
 FILES = "page.bin"  # a draft's bundle of the code's files, its main file an empty stand-in for the code
 _WIDE, _NARROW = Screen(), Screen(width=390, height=844)
 _MARK, _COLLECT = script("mark.js"), script("collect.js")
+_REFRESH = '() => document.querySelector(\'meta[http-equiv="refresh" i]\')?.content || ""'
+_LEADS = re.compile(r"\s*([0-9.]*)[^;,]*[;,]\s*(?:url\s*=\s*)?[\"']?([^\"'\s]+)", re.IGNORECASE)
+_SOON = 60.0  # seconds until a refresh: what leads on later is read before
 _TAGS = 200_000  # of a page; the browser would need longer than it is given
 _CHILD = Limits(wall_seconds=60, cpu_seconds=60, memory_bytes=1536 * MIB, output_bytes=64 * MIB)
 
@@ -40,7 +44,7 @@ class PageClean:
     """Pages with their files → documents of one code segment."""
 
     name = "page_clean"
-    version = 3
+    version = 4  # no words of icon fonts that are absent; a refresh that leads on
 
     class Config(StageConfig, kw_only=True, tag="page_clean"):
         """`cut`: what begins further down a wide page than so many pixels is taken out (0: nothing is)."""
@@ -121,6 +125,17 @@ class PageClean:
             raise GuardError(reason, f"its style sheet {serving.written(wanting[0])} is not in its folder")
         if serving.leads:
             raise GuardError("error_page", f"leads on to {serving.written(serving.leads[0])}")
+        # Not seen to lead on where the browser is done before its clock for it has run.
+        soon = _LEADS.match(str(visit.ask(_REFRESH)))
+        if soon and _seconds(soon[1]) <= _SOON:
+            raise GuardError("error_page", f"leads on to {soon[2][:200]}")
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text or 0)
+    except ValueError:
+        return 0.0
 
 
 def _seen(page: bundle.Bundle) -> str:

@@ -10,12 +10,22 @@ from torch import Tensor
 
 from trivium.kernels.attnres.normed import NormedAttnRes
 from trivium.kernels.attnres.reference import attnres_reference
+from trivium.kernels.attnres.shared import shared
 from trivium.kernels.attnres.step import attnres_bank, attnres_join
 from trivium.kernels.attnres.torch_attnres import AttnRes, merge, phase_one
 from trivium.kernels.dispatch import use_triton
 from trivium.kernels.precision import without_autocast
 
-__all__ = ["attnres", "attnres_bank", "attnres_join", "attnres_normed", "attnres_reference", "merge", "phase_one"]
+__all__ = [
+    "attnres",
+    "attnres_bank",
+    "attnres_join",
+    "attnres_normed",
+    "attnres_reference",
+    "merge",
+    "phase_one",
+    "shared",
+]
 
 MAX_SOURCES = 16  # the kernels unroll their loops over sources
 MAX_WIDTH = 8192  # a row lies in the registers of one Triton program

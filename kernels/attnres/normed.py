@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from trivium.kernels.attnres.shared import owners
 from trivium.kernels.attnres.torch_attnres import gradients, mix, weigh
 from trivium.kernels.gated_norm import rms_norm
 
@@ -26,6 +27,7 @@ class NormedAttnRes(torch.autograd.Function):
     ) -> Tensor:
         logits_NT, r_NT = weigh(query_D, gamma_D, eps, sources)
         ctx.norm_eps = norm_eps
+        ctx.owners = owners(sources)
         ctx.save_for_backward(query_D, gamma_D, weight_D, logits_NT, r_NT, *sources)
         return rms_norm(mix(logits_NT, sources), weight_D, norm_eps)
 
@@ -39,6 +41,6 @@ class NormedAttnRes(torch.autograd.Function):
             y_TD = rms_norm(h_TD, weight_D, ctx.norm_eps)
         dh_TD, dweight_D = torch.autograd.grad(y_TD, (h_TD, weight_D), dy_TD)
         dquery_D, dgamma_D, _, *grads = gradients(
-            dh_TD, query_D, gamma_D, logits_NT, r_NT, sources, ctx.needs_input_grad[5:]
+            dh_TD, query_D, gamma_D, logits_NT, r_NT, sources, ctx.needs_input_grad[5:], ctx.owners
         )
         return dquery_D, dgamma_D, dweight_D, None, None, *grads

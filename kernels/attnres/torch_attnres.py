@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from trivium.kernels.attnres.shared import Owner, hand_in, owners
 from trivium.kernels.packed import accumulation_dtype
 
 __all__ = ["AttnRes", "gradients", "merge", "mix", "phase_one", "weigh"]
@@ -21,13 +22,14 @@ class AttnRes(torch.autograd.Function):
     def forward(ctx: Any, query_D: Tensor, gamma_D: Tensor, eps: float, *sources: Tensor) -> Tensor:
         logits_NT, r_NT = weigh(query_D, gamma_D, eps, sources)
         ctx.save_for_backward(query_D, gamma_D, logits_NT, r_NT, *sources)
+        ctx.owners = owners(sources)
         return mix(logits_NT, sources)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dh_TD: Tensor) -> tuple[Tensor | None, ...]:
         query_D, gamma_D, logits_NT, r_NT, *sources = ctx.saved_tensors
-        return gradients(dh_TD, query_D, gamma_D, logits_NT, r_NT, sources, ctx.needs_input_grad[3:])
+        return gradients(dh_TD, query_D, gamma_D, logits_NT, r_NT, sources, ctx.needs_input_grad[3:], ctx.owners)
 
 
 def weigh(query_D: Tensor, gamma_D: Tensor, eps: float, sources: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
@@ -58,9 +60,9 @@ def _weights(logits_NT: Tensor) -> tuple[Tensor, Tensor]:
 
 def gradients(
     dh_TD: Tensor, query_D: Tensor, gamma_D: Tensor, logits_NT: Tensor, r_NT: Tensor, sources: Sequence[Tensor],
-    needed: Sequence[bool],
+    needed: Sequence[bool], owners: Sequence[Owner | None],
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
-    """What `AttnRes.backward` returns: of query, gamma, eps and those sources that need one."""
+    """What `AttnRes.backward` returns: of query, gamma, eps and those sources that need one and aren't shared."""
     dtype = logits_NT.dtype
     dh = dh_TD.to(dtype)
     query, gamma = query_D.to(dtype), gamma_D.to(dtype)
@@ -81,7 +83,7 @@ def gradients(
             grads.append(None)
             continue
         dv_TD = (dh * p_T1).addcmul_(along_T1, a_D).addcmul_(v_TD, shrink_T1, value=-1)
-        grads.append(dv_TD.to(sources[i].dtype))
+        grads.append(hand_in(owners[i], dv_TD, sources[i]))
     return (da_D * gamma).to(query_D.dtype), (da_D * query).to(gamma_D.dtype), None, *grads
 
 

@@ -1,9 +1,14 @@
 """Attention Residuals in Triton: shapes, launches and what is kept for the gradient.
 
-Kept are the sources and two numbers a source and token. N sources, T tokens, W model width, P programs.
+Wide rows of bf16 take Hopper's kernels (`gluon_launch`) where they can; all else takes those of any GPU. Kept are the
+sources and two numbers a source and token. N sources, T tokens, W model width, P programs.
 """
 
+import functools
+import importlib.util
+import os
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -11,8 +16,11 @@ import triton
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from trivium.kernels.ahead import rehearse
+from trivium.kernels.attnres.shared import buffers, owners
 from trivium.kernels.attnres.triton_backward import backward, columns, scalars
 from trivium.kernels.attnres.triton_forward import forward
+from trivium.kernels.dispatch import KERNELS_VARIABLE
 
 __all__ = ["Launch", "TritonAttnRes", "plan", "run_backward", "run_forward"]
 
@@ -47,11 +55,36 @@ def plan(width: int, *, gradient: bool) -> Launch:
     return Launch(max(1, 1024 // columns), columns, 4)
 
 
+@functools.cache
+def _hopper(device: torch.device) -> ModuleType | None:
+    """The launches for Hopper, if the device and Triton have what they need."""
+    if device.type != "cuda" or torch.cuda.get_device_capability(device)[0] != 9:
+        return None
+    if importlib.util.find_spec("triton.experimental.gluon") is None:
+        return None
+    from trivium.kernels.attnres import gluon_launch
+
+    return gluon_launch
+
+
+def _ringed(sources: tuple[Tensor, ...], others: tuple[Tensor, ...] = ()) -> ModuleType | None:
+    """Hopper's launches, where these tensors fit them."""
+    width = sources[0].shape[-1]
+    if not (2048 <= width <= 8192 and width % 8 == 0 and len(sources) <= 12):
+        return None
+    tensors = (*sources, *others)
+    if not all(x.dtype == torch.bfloat16 and x.is_contiguous() and x.data_ptr() % 16 == 0 for x in tensors):
+        return None
+    return None if os.environ.get(KERNELS_VARIABLE) == "portable" else _hopper(sources[0].device)
+
+
 def run_forward(
     query_W: Tensor, gamma_W: Tensor, weight_W: Tensor | None, eps: float, norm_eps: float, sources: tuple[Tensor, ...],
     launch: Launch | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """(mixture or its norm, logits and rstds [T, 2, N]) of contiguous sources."""
+    """(mixture or its norm, logits and rstds [T, 2, N]) of contiguous sources; a `launch` is for any GPU's kernel."""
+    if launch is None and (hopper := _ringed(sources)) is not None:
+        return hopper.run_forward(query_W, gamma_W, weight_W, eps, norm_eps, sources)
     W, N = sources[0].shape[-1], len(sources)
     T = sources[0].numel() // W
     y = torch.empty_like(sources[0])
@@ -71,6 +104,8 @@ def run_backward(
     launch: Launch | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Fills `dsources`, adding where its bit of `add` is set; gives (da, dweight), [W] each in fp32."""
+    if launch is None and (hopper := _ringed(sources, (dy, *dsources))) is not None:
+        return hopper.run_backward(query_W, gamma_W, weight_W, norm_eps, sources, stats_T2N, dy, dsources, add)
     W, N = sources[0].shape[-1], len(sources)
     T = sources[0].numel() // W
     how = launch or plan(W, gradient=True)
@@ -125,20 +160,35 @@ class TritonAttnRes(torch.autograd.Function):
         ctx: Any, query_W: Tensor, gamma_W: Tensor, weight_W: Tensor | None, eps: float, norm_eps: float,
         *sources_TW: Tensor,
     ) -> Tensor:  # fmt: skip
+        ctx.owners = owners(sources_TW)
         sources = tuple(source.contiguous() for source in sources_TW)
         y, stats_T2N = run_forward(query_W, gamma_W, weight_W, eps, norm_eps, sources)
         ctx.save_for_backward(query_W, gamma_W, weight_W, stats_T2N, *sources)
         ctx.norm_eps = norm_eps
+        if y.is_cuda and any(ctx.needs_input_grad):
+            about = y.shape[-1], weight_W is not None, query_W.dtype, gamma_W.dtype, *(x.dtype for x in sources)
+            rehearse(("attnres", y.device, *about), y.device, functools.partial(_both_ways, y.device, *about))
         return y
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         query_W, gamma_W, weight_W, stats_T2N, *sources = ctx.saved_tensors
-        dsources = tuple(torch.empty_like(source) for source in sources)
+        dsources, add, returned = buffers(ctx.owners, sources)
         da_W, dweight_W = run_backward(
-            query_W, gamma_W, weight_W, ctx.norm_eps, tuple(sources), stats_T2N, dy.contiguous(), dsources
+            query_W, gamma_W, weight_W, ctx.norm_eps, tuple(sources), stats_T2N, dy.contiguous(), dsources, add
         )
         dquery_W, dgamma_W = (da_W * gamma_W).to(query_W.dtype), (da_W * query_W).to(gamma_W.dtype)
         dweight_W = None if weight_W is None else dweight_W.to(weight_W.dtype)
-        return dquery_W, dgamma_W, dweight_W, None, None, *dsources
+        return dquery_W, dgamma_W, dweight_W, None, None, *returned
+
+
+def _both_ways(
+    device: torch.device, width: int, norm: bool, query: torch.dtype, gamma: torch.dtype, *sources: torch.dtype
+) -> None:
+    """A few rows, forwards and backwards: the kernels of any number of them."""
+    rows = tuple(torch.zeros(16, width, device=device, dtype=dtype) for dtype in sources)
+    query_W, gamma_W = (torch.zeros(width, device=device, dtype=dtype) for dtype in (query, gamma))
+    weight_W = gamma_W if norm else None
+    y, stats_T2N = run_forward(query_W, gamma_W, weight_W, 1e-5, 1e-5, rows)
+    run_backward(query_W, gamma_W, weight_W, 1e-5, rows, stats_T2N, y, tuple(torch.empty_like(x) for x in rows))

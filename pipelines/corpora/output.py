@@ -123,12 +123,12 @@ def refuse_inside(out: Path, reader: str, inputs: Iterable[Path]) -> None:
         there = place.resolve()
         if target == there or there in target.parents:
             raise UsageError(
-                f"--out {out}: lies in what {reader} reads ({place}), so the next run would read its own output; "
+                f"--out {out}: lies in what {reader} reads ({there}), so the next run would read its own output; "
                 "give a folder elsewhere"
             )
         if target in there.parents:
             raise UsageError(
-                f"--out {out}: holds what {reader} reads ({place}), and what is there is replaced; give a folder "
+                f"--out {out}: holds what {reader} reads ({there}), and what is there is replaced; give a folder "
                 "elsewhere"
             )
 

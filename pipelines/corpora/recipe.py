@@ -184,7 +184,9 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
         try:
             source.with_paths({keys: str(_absolute(source.paths()[keys])) for keys in given}).check(base)
         except AbsentError as error:
-            absent.append((locate(path, ("sources", index, *error.keys), overrides=overrides), error))
+            keys = error.keys
+            told = _of_override(error, source.paths()[keys]) if keys in given else error
+            absent.append((locate(path, ("sources", index, *keys), overrides=overrides), told))
         except InputError as error:
             raise InputError(f"{locate(path, ('sources', index, 'path'), overrides=overrides)}: {error}") from None
         # Kept as a relative path: a recipe's digest must not hang on where the checkout lies.
@@ -193,6 +195,13 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
     if absent:
         raise InputError(_missing(absent))
     return msgspec.structs.replace(recipe, sources=tuple(sources), stages=stages)
+
+
+def _of_override(error: AbsentError, value: str) -> AbsentError:
+    """The same for a path that --set gave, which says what it is relative to."""
+    own = Path(value).expanduser().is_absolute()
+    how = "" if own else f" (path {value}, relative to where the command runs; in a recipe, to the recipe)"
+    return AbsentError(f"{error.what}{how}; mend `path`", error.keys, what=f"{error.what}{how}", bring=error.bring)
 
 
 def _missing(absent: list[tuple[str, AbsentError]]) -> str:
@@ -217,7 +226,8 @@ def _with_files(stage: StageKind, index: int, path: Path, overrides: tuple[str, 
         file = _absolute(value if given else str(path.parent / value))
         if not file.exists():
             where = locate(path, ("stages", index, *keys), overrides=overrides)
-            raise InputError(f"{where}: {file} does not exist; mend the path (it is relative to the recipe's folder)")
+            base = "where the command runs" if given else "the recipe's folder"
+            raise InputError(f"{where}: {file} does not exist; mend the path (it is relative to {base})")
         found[keys] = os.path.relpath(file, path.parent)
     return stage.with_paths(found)
 

@@ -5,6 +5,7 @@ writes them with `textContent` only, and the content policy names the one script
 markup in a record could not run even if it got through.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -15,7 +16,7 @@ import msgspec
 
 from trivium.data.shards.address import Place
 from trivium.data.shards.storage import write_whole
-from trivium.errors import MissingDependencyError, UsageError
+from trivium.errors import InputError, MissingDependencyError, UsageError
 from trivium.pipelines.gallery.collect import collect, open_sets
 
 SCRIPTS = (
@@ -46,15 +47,22 @@ def write_gallery(
 ) -> GalleryFacts:
     """Writes one page of the sets at or below `paths`, with at most `count` records and `count` rejects in all.
 
-    Raises MissingDependencyError, UsageError (no folder for the page), InputError (no set there), ShardError (none that
-    can be opened).
+    Raises MissingDependencyError, UsageError (no place for the page), InputError (no set there, or the page can't be
+    written), ShardError (none that can be opened).
     """
     if not target.parent.is_dir():
         raise UsageError(f"--out {target}: there is no folder {target.parent}; make it, or give another path")
+    if os.path.isdir(target):
+        raise UsageError(f"--out {target}: a folder; give the page a name, such as {target / 'gallery.html'}")
     sets, damaged = open_sets(paths)
     data = collect(sets, count, seed, damaged)
     page = render(data).encode("utf-8", "replace")
-    write_whole(target, page)
+    try:
+        write_whole(target, page)
+    except OSError as error:
+        raise InputError(
+            f"--out {target}: can't be written ({error.strerror}); mend that or give another path"
+        ) from None
     shown = [len(data[part]) for part in ("records", "clusters", "rejects")]
     return GalleryFacts(*shown, bytes=len(page), damaged=tuple(data["damaged"]))
 

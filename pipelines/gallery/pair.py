@@ -12,7 +12,7 @@ from typing import Any
 
 from trivium.data.records import Document, Image, Text, Video
 
-THUMBNAIL, DRAWN = 256, 560  # pixels a side of a picture, at most
+THUMBNAIL, DRAWN, PAGE = 256, 560, 800  # pixels a side of a picture, at most; of a web page, whose words are small
 LINES = 400  # of one code
 BOXES = 40  # of one picture
 LABEL = 120  # characters of a box's words
@@ -71,7 +71,7 @@ def pair(document: Document, shown: Sequence[Mapping[str, Any]]) -> dict[str, An
             for at in codes
         },
         "boxes": boxes(document),
-        "words": words(document, {drawn.code for drawn in meta.drawn}) if len(codes) > 1 else "",
+        "words": words(document, {drawn.code for drawn in meta.drawn}) if len(codes) > 1 else [],
     }
 
 
@@ -83,13 +83,23 @@ def task(document: Document) -> str:
     return meta.address.rpartition("#")[2].partition("-")[0][:LABEL]
 
 
-def words(document: Document, codes: set[int]) -> str:
-    """What is asked and answered around code, without its fences."""
-    said = [
-        segment.text for at, segment in enumerate(document.segments) if isinstance(segment, Text) and at not in codes
-    ]
-    lines = [line.strip() for text in said for line in text.split("\n")]
-    return " ".join(line for line in lines if line and not line.startswith("```"))[:WORDS]
+def words(document: Document, codes: set[int]) -> list[tuple[str, bool]]:
+    """What is asked and answered around code, without its fences: (text, whether it is learnt), WORDS characters of it.
+
+    A stretch that leads to a picture says so, since the pictures stand elsewhere on the page.
+    """
+    said: list[tuple[str, bool]] = []
+    left = WORDS
+    for at, segment in enumerate(document.segments):
+        if not isinstance(segment, Text) or at in codes:
+            continue
+        lines = [line.strip() for line in segment.text.split("\n")]
+        text = " ".join(line for line in lines if line and not line.startswith("```"))[:left]
+        left -= len(text)
+        shows = at + 1 < len(document.segments) and not isinstance(document.segments[at + 1], Text)
+        if text:
+            said.append((f"{text} (a picture)" if shows and text.endswith(":") else text, segment.loss))
+    return said
 
 
 def coloured(text: str, language: str, before: str | None, *, last: str, first: bool) -> list[tuple[str, Runs]]:
@@ -139,8 +149,8 @@ def _merged(runs: Runs) -> Runs:
 
 
 def boxes(document: Document) -> list[dict[str, Any]]:
-    """What a document of coordinates says of places, one entry a question: its label, the picture's segment, and boxes
-    of left, top, width and height as shares of the picture (a point has no size).
+    """What a document of coordinates says of places, one entry a question: what is asked and answered, its label, the
+    picture's segment, and boxes of left, top, width and height as shares of the picture (a point has no size).
 
     Read off the questions and answers themselves, so that a wrong one is seen.
     """
@@ -165,7 +175,8 @@ def boxes(document: Document) -> list[dict[str, Any]]:
         left -= len(sizes)
         if sizes:
             shares = [[round(size, 4) for size in one] for one in sizes]
-            found.append({"media": at, "label": label[:LABEL], "boxes": shares})
+            told = {"label": label[:LABEL], "asked": question[:LABEL], "answer": answer[:LABEL]}
+            found.append({"media": at, **told, "boxes": shares})
     return found
 
 
@@ -177,8 +188,8 @@ def _question(text: str) -> str:
     return re.sub(r"^(Question|Q): ", "", lines[-1]) if lines else ""
 
 
-def sides(segment: Image | Video, drawn: bool) -> tuple[int, int]:
-    """(pixels a side at most, frames) of a picture or clip on the page: larger where the picture is the point."""
+def sides(segment: Image | Video, engine: str) -> tuple[int, int]:
+    """(pixels a side at most, frames) of a picture or clip on the page: larger where an `engine` drew it."""
     if isinstance(segment, Video):
-        return (288, 12) if drawn else (160, 8)
-    return (DRAWN if drawn else THUMBNAIL), 0
+        return (288, 12) if engine else (160, 8)
+    return (PAGE if engine == "page" else DRAWN if engine else THUMBNAIL), 0

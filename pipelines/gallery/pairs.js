@@ -69,18 +69,19 @@ function setNumbers(box, marks) {
     { x, y, w, h: EDGE }, { x, y: y + h - EDGE, w, h: EDGE }, { x, y, w: EDGE, h }, { x: x + w - EDGE, y, w: EDGE, h },
   ];
   const held = marks.map(({ place, name }) => ({
-    name, x: place.offsetLeft, y: place.offsetTop, w: place.offsetWidth, h: place.offsetHeight, nw: name.offsetWidth, nh: name.offsetHeight,
+    name, point: place.classList.contains("point"), x: place.offsetLeft, y: place.offsetTop, w: place.offsetWidth, h: place.offsetHeight, nw: name.offsetWidth, nh: name.offsetHeight,
   }));
   const whole = held.filter((one) => Math.min(one.w, one.h) < SMALL);
   const lines = held.flatMap(edges);
   const set = [];
-  for (const { name, x, y, w, h, nw, nh } of held) {
+  for (const { name, point, x, y, w, h, nw, nh } of held) {
     let best = null;
     const across = [x - nw - 1, x + w + 1, x, x + w - nw], down = [y, y - nh - 1, y + h + 1, y + h - nh, y + (h - nh) / 2];
     across.forEach((left, i) => down.forEach((top, k) => {
       const at = { x: left, y: top, w: nw, h: nh };
       const out = left < -AROUND || top < -AROUND || left + nw > box.clientWidth + AROUND || top + nh > box.clientHeight + AROUND;
-      let cost = (out ? 1e6 : 0) + i + k;
+      const beside = point && top < y + h && top + nh > y; // words run on to the left and right of their centre
+      let cost = (out ? 1e6 : 0) + (beside ? 400 : 0) + i + k;
       for (const other of set) cost += 20 * covered(at, other);
       for (const line of lines) cost += 2 * covered(at, line);
       for (const other of whole) cost += covered(at, other);
@@ -97,8 +98,9 @@ function legend(record) {
   if (!record.pair.boxes.length) return null;
   const list = make("ol", "legend");
   record.pair.boxes.forEach((asked, number) => {
-    const item = make("li", "", asked.label);
+    const item = make("li", "", asked.asked);
     if (asked.boxes.length > 1) add(item, make("span", "soft", ` × ${asked.boxes.length}`));
+    add(item, make("div", "answer", asked.answer));
     item.style.setProperty("--hue", HUES[number % HUES.length]);
     const point = (on) => {
       for (const node of list.closest(".pair").querySelectorAll("[data-asked]")) node.classList.toggle("away", on && node.dataset.asked !== String(number));
@@ -121,20 +123,35 @@ function pairView(record) {
     const pictures = make("div", "picture" + (group.media.length > 1 ? " views" : ""));
     for (const at of group.media) pictures.append(boxed(record, at));
     add(side, pictures);
-    if (group.code !== null) add(side, codeView(record.pair.codes[group.code]));
+    if (group.code !== null && isLearnt(record, group.code)) add(side, codeView(record.pair.codes[group.code]));
     else add(side, legend(record) || answers(record));
     view.append(side);
   }
-  if (record.pair.words) view.prepend(make("p", "words", record.pair.words));
+  const words = make("div", "words");
+  for (const [text, learnt] of record.pair.words) words.append(make("p", learnt ? "learnt" : "soft", text));
+  if (record.pair.words.length) view.prepend(words);
   return view;
 }
-// Where there is no code to see: what is learnt, beside the picture.
+// What is asked and learnt, beside the picture: where there is no code, or where code is given and words are learnt.
 function answers(record) {
-  const node = make("pre", "");
-  for (const segment of record.segments) if ("text" in segment) node.append(make("span", segment.loss ? "" : "soft", segment.text));
+  const node = make("pre", "said");
+  record.segments.forEach((segment, at) => {
+    if (!("text" in segment) || isCode(record, at)) return;
+    const text = segment.text.replace(/^```.*\n?/gm, "");
+    if (text.trim()) node.append(make("span", segment.loss ? "learnt" : "soft", text));
+  });
   node.dir = "auto";
   return node;
 }
+// Code in a task's document is a segment of its own; what follows it closes its fence, or parts it from the words.
+function isCode(record, at) {
+  if (record.pair && record.pair.codes[at]) return true;
+  const segment = record.segments[at], next = record.segments[at + 1];
+  if (!record.task || record.rewrite || record.pair || !at || segment.loss || !next || !("text" in next)) return false;
+  return /^\s*(```\s*)?$/.test(next.text);
+}
+// Whether the code of a group stands above the document: not where it is only given, and words are what is learnt.
+const isLearnt = (record, at) => record.segments[at].loss || Object.keys(record.pair.codes).length > 1;
 
 // On a card: the picture, or two of them where code was changed.
 function pairFace(record) {

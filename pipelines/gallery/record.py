@@ -125,14 +125,14 @@ def segments(document: Document, members: dict[str, bytes], media: Media) -> lis
         if pictures < 0:
             shown.append({**facts, "fault": f"not drawn: the page shows {PICTURES} pictures of a record"})
         else:
-            drawn = bool(document.meta.drawn)
-            shown.append({**facts, **seen(segment, members[segment.media], media, drawn=drawn)})
+            engine = document.meta.drawn[0].engine if document.meta.drawn else ""
+            shown.append({**facts, **seen(segment, members[segment.media], media, engine)})
     return shown
 
 
-def seen(segment: Image | Video, payload: bytes, media: Media, *, drawn: bool = False) -> dict[str, Any]:
-    """A picture or clip as data, larger where it was drawn from the record's code."""
-    side, frames = sides(segment, drawn)
+def seen(segment: Image | Video, payload: bytes, media: Media, engine: str = "") -> dict[str, Any]:
+    """A picture or clip as data, larger where `engine` drew it from the record's code."""
+    side, frames = sides(segment, engine)
     if isinstance(segment, Video):
         return {"strip": [], **media.clip(payload, segment, side, frames)}
     return media.picture(payload, side)

@@ -1,15 +1,29 @@
 
 // Cards, and one record opened beside them. A card shows Markdown as it reads; the opened record shows it as it is.
-function faceOf(text) {
+const FACE = 420; // characters on a card
+function faceOf(record) {
   const face = make("div", "face words");
-  let code = false;
-  for (const line of text.split("\n")) {
-    if (/^(```|~~~)/.test(line)) { code = !code; continue; }
+  let left = FACE;
+  record.segments.forEach((segment, at) => {
+    if (!("text" in segment) || left <= 0) return;
+    lines(face, segment.text.slice(0, left), isCode(record, at));
+    left -= segment.text.length;
+  });
+  return face;
+}
+function lines(face, text, isAll) {
+  let code = isAll;
+  for (const line of text.replace(/\n$/, "").split("\n")) {
+    if (!isAll && /^(```|~~~)/.test(line)) { code = !code; continue; }
     const heading = !code && /^#{1,6} /.test(line);
     const shown = code ? line : heading ? line.replace(/^#+ /, "") : line.replace(/^(\s*)[-*] /, "$1• ");
     add(face, make("div", code ? "c" : heading ? "h" : shown.trim() ? "" : "gap", shown));
   }
-  return face;
+}
+// A clip of 16 frames, 8 a second, lasts two seconds, though its last frame begins at 1.875.
+function lasts(clip) {
+  const whole = clip.fps ? clip.frames / clip.fps : 0;
+  return clip.seconds === undefined || Math.abs(whole - clip.seconds) <= 1.5 / (clip.fps || 1) ? whole : clip.seconds;
 }
 function card(record) {
   const node = make("button", "card" + (record === state.open ? " on" : ""));
@@ -18,13 +32,14 @@ function card(record) {
   if (record.media.length) {
     const first = record.media.find((segment) => !segment.fault) || record.media[0];
     face = pairFace(record) || add(make("div", "face picture" + (isClip(first) ? " clip" : "")), seen(first, 4));
-  } else face = faceOf(record.text.slice(0, 420));
+    if (record.engine === "page" && !face.classList.contains("twin")) face.classList.add("top");
+  } else face = faceOf(record);
   face.dir = "auto";
   const chips = make("div", "chips");
   add(chips, make("span", "chip", record.task || record.corpus), record.language && make("span", "", record.language));
   if (record.tokens || record.length) add(chips, make("span", "", record.tokens ? plural(record.tokens, "token") : plural(record.length, "character")));
   const clips = record.media.filter(isClip);
-  if (clips.length) add(chips, make("span", "", clips.length === 1 ? `${(clips[0].seconds ?? clips[0].frames / (clips[0].fps || 1)).toFixed(1)} s of video` : plural(clips.length, "clip")));
+  if (clips.length) add(chips, make("span", "", clips.length === 1 ? `${lasts(clips[0]).toFixed(1)} s of video` : plural(clips.length, "clip")));
   if (record.media.length - clips.length > 1) add(chips, make("span", "", plural(record.media.length - clips.length, "picture")));
   if (record.duplicates.length) add(chips, make("span", "", `+${plural(record.duplicates.length + record.more_duplicates, "duplicate")}`));
   const name = make("div", "name", record.name);
@@ -71,10 +86,11 @@ function links(set, ids, more) {
 }
 
 function segmentView(segment, at, record) {
-  const box = make("div", "segment" + (segment.loss === false ? " context" : ""));
-  const label = make("div", "label");
+  const above = "text" in segment && record.pair && record.pair.codes[at] && isLearnt(record, at);
+  const box = make(above ? "details" : "div", "segment" + (segment.loss === false ? " context" : ""));
+  const label = make(above ? "summary" : "div", "label");
   if ("text" in segment) {
-    add(label, make("span", "", `${at} · ${segment.loss ? "text" : "text, context only (no loss)"}`), make("span", "", plural(segment.text.length + segment.more, "character")));
+    add(label, make("span", "", `${at} · ${segment.loss ? "text" : "text, context only (no loss)"}${above ? " · the code shown above" : ""}`), make("span", "", plural(segment.text.length + segment.more, "character")));
     const code = record.pair && record.pair.codes[at];
     const text = code ? codeView(code) : make("pre", "", segment.text);
     text.dir = code ? "ltr" : "auto";

@@ -88,17 +88,19 @@ function drawFunnel() {
   for (const set of DATA.sets.filter((one) => !$("corpus").value || one.corpus === $("corpus").value.slice(1))) {
     const box = make("article", "group");
     add(box, add(make("h2", "", set.corpus), make("small", "mono", set.path)));
-    const most = Math.max(1, ...set.funnel.map((stage) => Math.max(stage.input, stage.kept)));
+    // As in the report: what one stage makes several of is no wider than what it was made from.
+    const most = Math.max(1, ...set.funnel.map((stage) => stage.input));
     for (const stage of set.funnel) {
       const dropped = Object.entries(stage.dropped).sort((a, b) => b[1] - a[1]);
       const lost = dropped.reduce((sum, [, n]) => sum + n, 0);
       const row = make("div", "stage"), track = make("div", "track");
       const kept = make("div", "kept"), gone = make("div", "lost");
-      kept.style.width = `${(100 * stage.kept) / most}%`;
-      gone.style.width = `${(100 * Math.min(lost, most - stage.kept)) / most}%`;
+      const whole = Math.min(stage.kept, Math.max(0, stage.input - lost));
+      kept.style.width = `${(100 * whole) / most}%`;
+      gone.style.width = `${(100 * Math.min(lost, most - whole)) / most}%`;
       add(track, kept, gone);
       const sum = make("div", "sum");
-      add(sum, make("b", "", count(stage.kept)), document.createTextNode(` of ${count(stage.input)}` + (lost ? `, ${count(lost)} dropped` : "")));
+      add(sum, make("b", "", count(stage.kept)), document.createTextNode(` ${stage.kept > stage.input ? "from" : "of"} ${count(stage.input)}` + (lost ? `, ${count(lost)} dropped` : "")));
       add(row, make("div", "", stage.name), track, sum);
       if (dropped.length) {
         const why = make("div", "chips why");

@@ -74,6 +74,10 @@ def right(text: str, *overrides: str) -> Job:
         ("order: sort\n", "job.yaml:1: order: invalid enum value 'sort'; did you mean 'sorted'?"),
         ("mode: quick\n", "job.yaml:1: mode: invalid enum value 'quick'; known: fast, exact"),
         ("stages:\n- kind: shufle\n", "job.yaml:2: stages.0.kind: invalid value 'shufle'; did you mean 'shuffle'?"),
+        (
+            "stages:\n- {kind: keep, language: a, ratios: 0.5}\n",
+            "job.yaml:2: stages.0.ratios: expected `list`, got `float`, found 0.5; write [0.5]",
+        ),
         ("stages:\n- window: 1\n", "job.yaml:2: stages.0: missing required key `kind`"),
         ("stages:\n- kind: keep\n", "job.yaml:2: stages.0: missing required key `language`"),
         ("stages:\n  kind: keep\n", "job.yaml:1: stages: expected `list`, got `mapping`"),

@@ -33,7 +33,8 @@ _REASONS = {
     **dict.fromkeys(
         ("picture_absolute", "picture_above", "picture_above_encoded", "picture_backslash"), "missing_file"
     ),
-    **dict.fromkeys(("svg_use", "icon", "preload", "connection", "refresh", "script"), "blank"),
+    **dict.fromkeys(("svg_use", "icon", "connection", "refresh", "script"), "blank"),
+    "preload": "blank|external_reference",  # asked for once the browser has nothing else to do, or not at all
 }
 
 

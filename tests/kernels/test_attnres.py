@@ -37,6 +37,14 @@ def test_two_phases_of_decoding_equal_the_definition(make, bank, dtype, bound):
         assert (mixed[s] - attnres_reference(precise[:bank], *precise[-2:])).abs().max() < bound
 
 
+def test_the_second_phase_gives_the_norm_too(make):
+    bank, own, query, gamma, weight = make(2, T, D), make(T, D), make(D), make(D), make(D)
+    mixed, total = attnres_bank([*bank], (query * gamma).unsqueeze(0))
+    found = attnres_join(own, mixed[0], total[0], query * gamma, 1e-5, weight, 1e-3)
+    right = rms_norm_reference(attnres_reference([*bank, own], query, gamma), weight, 1e-3)
+    torch.testing.assert_close(found, right, rtol=1e-11, atol=1e-11)
+
+
 @pytest.mark.parametrize(("sources", "dtype", "tolerance"), [(2, torch.float64, 1e-12), (5, torch.bfloat16, 2e-2)])
 def test_a_mixture_with_its_norm_equals_the_definition(make, compare, sources, dtype, tolerance):
     high = torch.promote_types(dtype, torch.float32)

@@ -85,3 +85,57 @@ def test_it_compiles_for_hopper(compiled, name):
     assert "error" not in made, made["error"]
     assert made["products"]
     assert made["shared"] * PROGRAMS[name] <= SHARED, "as many programs as waits are meant to overlap"
+
+
+RINGS = """
+import json, pathlib, re, subprocess, tempfile
+from triton import knobs
+from triton.backends.compiler import GPUTarget
+from triton.compiler import compile as compile_for
+from triton.experimental.gluon._runtime import GluonASTSource
+from trivium.kernels.attnres.gluon_backward import backward
+from trivium.kernels.attnres.gluon_forward import forward
+from trivium.kernels.attnres.gluon_launch import plan
+
+TYPES = {"y": "*bf16", "dy": "*bf16", "T": "i32", "add": "i32", "eps": "fp32", "norm_eps": "fp32"}
+
+
+def made(function, N, W, **special):
+    ring = plan(W, 132, gradient=function is backward)
+    values = {"NORM": True, "N": N, "W": W, "S": ring.slots, "WARPS": ring.warps, "V": ring.numbers, **special}
+    names = function.arg_names
+    signature = {x: "constexpr" if x in values else TYPES.get(x, "*fp32") for x in names}
+    signature |= {x: ("*bf16",) * N for x in names if x.endswith("sources")}
+    constants = {(i,): values[x] for i, x in enumerate(names) if x in values}
+    aligned = {(i,): [["tt.divisibility", 16]] for i, x in enumerate(names) if signature[x][0] == "*"}
+    aligned |= {(i, k): [["tt.divisibility", 16]] for i, x in enumerate(names) if "sources" in x for k in range(N)}
+    source = GluonASTSource(function, signature, constants, aligned)
+    options = {"num_warps": ring.warps, "maxnreg": ring.registers}
+    found = compile_for(source, target=GPUTarget("cuda", 90, 32), options=options)
+    programs = ring.programs // 132
+    with tempfile.TemporaryDirectory() as place:
+        ptx = pathlib.Path(place, "kernel.ptx")
+        ptx.write_text(found.asm["ptx"])
+        told = subprocess.run([knobs.nvidia.ptxas.path, "-arch=sm_90a", "-v", ptx, "-o", f"{place}/cubin"],
+                              capture_output=True, text=True, check=True).stderr
+    widths = set(re.findall(r"cp\\.async\\.c[ag]\\.shared\\.global .*, (0x[0-9a-f]+),", found.asm["ptx"]))
+    spilled = int(re.search(r"(\\d+) bytes spill stores", told)[1])
+    return {"shared": programs * found.metadata.shared, "widths": sorted(widths), "spilled": spilled}
+
+
+print(json.dumps([made(forward, 9, 7168), made(backward, 9, 7168, ADD=False, KEEP=False), made(forward, 12, 8192)]))
+"""
+
+
+def test_rings_of_rows_fit_hopper(tmp_path):
+    pytest.importorskip("triton.experimental.gluon", reason="the kernels for Hopper need Triton's Gluon")
+    bare = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-c", RINGS], capture_output=True, text=True, timeout=400, check=False,
+        env=bare | {"TRITON_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    for made in json.loads(done.stdout):
+        assert made["shared"] <= SHARED
+        assert made["widths"] == ["0x8"], "a thread's copies are of 8 bytes"
+        assert made["spilled"] <= 64

@@ -17,6 +17,9 @@ DEVICE, DTYPE = ("cuda", torch.bfloat16) if GPU else ("cpu", torch.float32)
 TOLERANCES = (1e-2, 2e-2) if GPU else (2e-6, 5e-6)
 EPS, NORM_EPS = 1e-5, 1e-3
 MODEL = pytest.param(6, 3000, 448, marks=pytest.mark.gpu)  # as a model has it
+RINGS = [  # wide enough for Hopper's kernels, with columns behind the last, more rows than programs, one slot to spare
+    pytest.param(sources, 300, width, marks=pytest.mark.gpu) for sources, width in ((4, 2056), (9, 7168), (12, 8192))
+]
 
 
 def mixed(query, gamma, weight, *sources):
@@ -29,13 +32,13 @@ def vectors(make, W):
     return [make(W, dtype=torch.float32, scale=W**-0.5), make(W, dtype=torch.float32, scale=0.1, shift=1)]
 
 
-@pytest.mark.parametrize(("sources", "T", "W"), [(1, 3, 40), (5, 19, 40), (3, 2, 1100), (2, 0, 16), MODEL])
+@pytest.mark.parametrize(("sources", "T", "W"), [(1, 3, 40), (5, 19, 40), (3, 2, 1100), (2, 0, 16), MODEL, *RINGS])
 def test_the_mixture_equals_its_definition(make, compare, sources, T, W):
     x = [*vectors(make, W), *(make(T, W, dtype=DTYPE) for _ in range(sources))]
     compare(lambda q, g, *v: mixed(q, g, None, *v), lambda q, g, *v: attnres_reference(v, q, g, EPS), x, *TOLERANCES)
 
 
-@pytest.mark.parametrize(("sources", "T", "W"), [(3, 19, 40), MODEL])
+@pytest.mark.parametrize(("sources", "T", "W"), [(3, 19, 40), MODEL, *RINGS])
 def test_mixture_and_norm_equal_one_after_the_other(make, compare, sources, T, W):
     x = [*vectors(make, W), make(W, dtype=torch.float32), *(make(T, W, dtype=DTYPE) for _ in range(sources))]
     compare(mixed, lambda q, g, w, *v: rms_norm_reference(attnres_reference(v, q, g, EPS), w, NORM_EPS), x, *TOLERANCES)
@@ -78,19 +81,31 @@ CUTS = {  # of 40 columns, and rows that are no multiple of anything
     "pieces of two rows": Launch(2, 16, 4, programs=3),
     "two passes": Launch(2, 16, 4, second=Launch(4, 16, 4, programs=2)),
 }
+PATHS = [*CUTS, pytest.param("ring", marks=pytest.mark.gpu)]  # Hopper's kernels, with columns of their own
 
 
-@pytest.mark.parametrize("cut", CUTS)
+def launches(cut):
+    """(forward, backward, how, columns)."""
+    if cut != "ring":
+        return run_forward, run_backward, {"launch": CUTS[cut]}, 40
+    ring = pytest.importorskip("trivium.kernels.attnres.gluon_launch")
+    if torch.cuda.get_device_capability()[0] != 9:
+        pytest.skip("Hopper's kernels")
+    return ring.run_forward, ring.run_backward, {"ring": ring.Ring(8, 4, 5, 2)}, 2056
+
+
+@pytest.mark.parametrize("cut", PATHS)
 @pytest.mark.parametrize("norm", [True, False])
 def test_every_cut_of_the_rows_gives_the_definition(make, cut, norm):
-    how, T, W = CUTS[cut], 7, 40
+    forward, backward, how, W = launches(cut)
+    T = 7
     x = [*vectors(make, W), make(W, dtype=torch.float32), *(make(T, W, dtype=DTYPE) for _ in range(3))]
     dy = make(T, W, dtype=DTYPE).detach()
     query, gamma, weight, *sources = (z.detach().to(DEVICE) for z in x)
     weight = weight if norm else None
-    y, stats = run_forward(query, gamma, weight, EPS, NORM_EPS, tuple(sources), how)
+    y, stats = forward(query, gamma, weight, EPS, NORM_EPS, tuple(sources), **how)
     grads = tuple(torch.empty_like(v) for v in sources)
-    da, dweight = run_backward(query, gamma, weight, NORM_EPS, tuple(sources), stats, dy.to(DEVICE), grads, launch=how)
+    da, dweight = backward(query, gamma, weight, NORM_EPS, tuple(sources), stats, dy.to(DEVICE), grads, **how)
     precise = [z.detach().double().requires_grad_() for z in x]
     expected = attnres_reference(precise[3:], *precise[:2], EPS)
     expected = rms_norm_reference(expected, precise[2], NORM_EPS) if norm else expected
@@ -101,24 +116,43 @@ def test_every_cut_of_the_rows_gives_the_definition(make, cut, norm):
         assert (a.cpu().double() - b).norm() <= TOLERANCES[1] * b.norm()
 
 
-@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("cut", PATHS)
 def test_a_gradient_is_added_to_what_its_buffer_holds_where_asked(make, cut):
-    T, W = 5, 40
+    forward, backward, how, W = launches(cut)
+    T = 5
     query, gamma, weight, *sources = (
         z.detach().to(DEVICE)
         for z in [*vectors(make, W), make(W, dtype=torch.float32), *(make(T, W, dtype=DTYPE) for _ in range(3))]
     )
     dy = make(T, W, dtype=DTYPE).detach().to(DEVICE)
-    _, stats = run_forward(query, gamma, weight, EPS, NORM_EPS, tuple(sources))
+    _, stats = forward(query, gamma, weight, EPS, NORM_EPS, tuple(sources))
     fixed = query, gamma, weight, NORM_EPS, tuple(sources), stats, dy
     fresh, before = (tuple(torch.full_like(v, value) for v in sources) for value in (torch.nan, 0.5))
     sums = tuple(x.clone() for x in before)
-    first = run_backward(*fixed, fresh, launch=CUTS[cut])
-    second = run_backward(*fixed, sums, 0b101, launch=CUTS[cut])
+    first = backward(*fixed, fresh, **how)
+    second = backward(*fixed, sums, 0b101, **how)
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
     assert torch.equal(sums[1], fresh[1])
     for i in (0, 2):
         torch.testing.assert_close(sums[i], fresh[i] + before[i], rtol=TOLERANCES[1], atol=TOLERANCES[1])
+
+
+@pytest.mark.gpu
+def test_on_hopper_wide_rows_of_bf16_take_a_ring_and_keep_the_mean(make, monkeypatch):
+    launch = pytest.importorskip("trivium.kernels.attnres.gluon_launch")
+    if torch.cuda.get_device_capability()[0] != 9:
+        pytest.skip("Hopper's kernels")
+    taken = []
+    run = launch.run_forward
+    monkeypatch.setattr(launch, "run_forward", lambda *x: taken.append(1) or run(*x))
+    query, gamma = torch.zeros(2048), torch.ones(2048)
+    stack = make(5, 300, 2048, dtype=torch.bfloat16).detach()
+    assert torch.equal(mixed(query, gamma, None, *stack), (sum(stack.float()) / 5).bfloat16())
+    assert taken == [1]
+    mixed(query, gamma, None, *stack.float())
+    monkeypatch.setenv("TRIVIUM_KERNELS", "portable")
+    mixed(query, gamma, None, *stack)
+    assert taken == [1]
 
 
 @pytest.mark.gpu

@@ -75,6 +75,7 @@ def test_ls_and_stat_count_the_same(folder):
     assert len(facts("shards", "ls", folder, "--records", "--limit", 4)) == 4
     assert "words" in run("shards", "ls", folder)
     assert "licence" in run("shards", "stat", folder)
+    assert "picture rules none" in run("shards", "stat", folder)  # not "pictures none" beside "11 images"
 
 
 def test_tables_break_names_between_words_and_say_what_nobody_counted():

@@ -235,6 +235,8 @@ def test_show_searches_all_sets_below_a_folder(sets):
         assert part in text
     assert "\x1b[31m" not in text
     assert fails(ShardError, r"is no id or source_id in 2 sets; .*ls --records", "shards", "show", sets, "zzz") == 1
+    where = rf"`trivium shards find 'a b\.svg' {sets}` looks for it in addresses"  # an address is what people know
+    assert fails(ShardError, where, "shards", "show", sets, "a b.svg") == 1
     assert fails(ShardError, "give more characters", "shards", "show", sets, key[:1]) == 1
 
 
@@ -282,6 +284,10 @@ def test_a_limit_without_records_and_a_page_without_a_folder_are_refused(sets, t
     page = tmp_path / "none" / "page.html"
     assert fails(UsageError, f"there is no folder {tmp_path}/none", "shards", "gallery", sets, "--out", page) == 2
     assert not page.parent.exists()
+    where = f"--out {tmp_path}: a folder; give the page a name, such as {tmp_path}/gallery.html"
+    assert fails(UsageError, re.escape(where), "shards", "gallery", sets, "--out", tmp_path) == 2
+    long = tmp_path / ("a" * 300)
+    assert fails(InputError, "--out .* can't be written .*name too long", "shards", "gallery", sets, "--out", long) == 2
 
 
 def test_takedowns_are_no_rejects(sets):

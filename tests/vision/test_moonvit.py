@@ -1,13 +1,17 @@
 """The tower against plain per-picture formulas: packing, positions, time, merging, gradients."""
 
+import copy
 import math
+from itertools import pairwise
 
 import pytest
 import torch
 from torch.nn import functional as F
 
 from trivium.errors import InputError
+from trivium.kernels.patches import PatchPlan
 from trivium.model.init import init_weights
+from trivium.vision import moonvit
 from trivium.vision.moonvit import PIXELS, MoonViT, merge
 from trivium.vision.positions import resized_positions, rotation_2d
 from trivium.vision.projector import Projector
@@ -169,7 +173,38 @@ def test_a_picture_of_64_patches_with_logits_far_below_zero_has_finite_gradients
     x = (x / x.square().mean(-1, keepdim=True).sqrt()).requires_grad_()
     still = (torch.ones(64, 32, device="cuda"), torch.zeros(64, 32, device="cuda"))  # no turn: all keys lie alike
     with torch.autocast("cuda", dtype=torch.bfloat16):
-        y = block(x, still, ((0, 1, 64),))
+        y = block(x, still, PatchPlan.build((0, 64), 64))
     y.float().sum().backward()
     assert bool(x.grad.isfinite().all())
     assert bool(block.wqkv.weight.grad.isfinite().all())
+
+
+def test_all_blocks_share_one_plan_of_the_whole_buffer(tower, monkeypatch):
+    seen, plain = [], moonvit.patch_attention
+    monkeypatch.setattr(moonvit, "patch_attention", lambda *x: (seen.append((len(x[0]), x[4])), plain(*x))[1])
+    tower(patches(GRIDS), torch.tensor(GRIDS))
+    sizes = sorted(t * h * w for t, h, w in GRIDS)
+    assert [length for length, _ in seen] == [sum(sizes)] * CONFIG.layers
+    assert all(plan is seen[0][1] for _, plan in seen)
+    assert [b - a for a, b in pairwise(seen[0][1].borders)] == sizes
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("head_dim", [64, 128])
+def test_the_kernels_attention_is_the_tower_s(head_dim):
+    config = MoonViT.Config(width=256, layers=2, heads=2, head_dim=head_dim, hidden=256, table=8)
+    exact = config.build().double()
+    init_weights(exact, std=0.05)
+    quick = copy.deepcopy(exact).cuda().float()
+    grids = torch.tensor([*GRIDS, (1, 20, 26), (4, 12, 12)])
+    x_PC = patches([tuple(grid) for grid in grids.tolist()])
+    wanted = exact(x_PC, grids)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        found = quick(x_PC.cuda().float(), grids)
+    weight = torch.randn(wanted.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    (wanted * weight).sum().backward()
+    (found.double() * weight.cuda()).sum().backward()
+    right = wanted.detach()
+    assert float((found.detach().cpu().double() - right).norm() / right.norm()) < 0.03
+    for (name, one), other in zip(exact.named_parameters(), quick.parameters(), strict=True):
+        assert float((other.grad.cpu().double() - one.grad).norm() / one.grad.norm()) < 0.06, name

@@ -191,9 +191,17 @@ def print_report(facts: dict[str, Any]) -> None:
             f"{stage['kept']:,}",
             f"{stage['dropped']:,}",
             f"{took['seconds']:,.1f}" if took else "",
-            "\n".join(f"{reason['reason']} {reason['count']:,}" for reason in stage["reasons"][:SHOWN]),
+            "\n".join(_reasons(stage["reasons"])),
         )
     out.print(table)
+
+
+def _reasons(reasons: list[dict[str, Any]]) -> list[str]:
+    """The commonest with their counts, and how many others there are."""
+    lines = [f"{reason['reason']} {reason['count']:,}" for reason in reasons[:SHOWN]]
+    left = reasons[SHOWN:]
+    more = sum(reason["count"] for reason in left)
+    return [*lines, f"{len(left)} more: {more:,} (in the report)"] if left else lines
 
 
 def register(app: typer.Typer) -> None:

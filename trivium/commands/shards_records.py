@@ -1,5 +1,6 @@
 """`trivium shards show`, `grep` and `sample`: single records."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,7 +104,9 @@ def _find(
     what = f"begins {len(lost)} rejects: give more characters" if lost else f"is no id or source_id {where}"
     if tell.found and not lost:
         what = f"not found in what can be read{_unread(sets, manifests)}"
-    raise ShardError(f"{path}: {key!r} {what}; `trivium shards ls --records {path}` lists records")
+    looks = f"`trivium shards find {shlex.quote(key)} {path}` looks for it in addresses" if key and not lost else ""
+    lists = f"`trivium shards ls --records {path}` lists ids"
+    raise ShardError(f"{path}: {key!r} {what}; {looks}{', ' if looks else ''}{lists}")
 
 
 def _unread(sets: "list[ShardSet]", manifests: int) -> str:

@@ -106,7 +106,7 @@ def stat_view(facts: dict[str, Any], manifest: "Manifest") -> Group:
     """The tables of one set."""
     parts: list[RenderableType] = [Rule(RichText(f"{facts['corpus']}  {inline(facts['path'])}"), align="left")]
     about = [f"recipe {facts['recipe'][:12] or '–'}", f"tokenizer {(facts['tokenizer'] or 'none')[:12]}"]
-    about += [f"pictures {(facts['pictures'] or 'none')[:12]}", counted(facts["images"], "image")]
+    about += [f"picture rules {(facts['pictures'] or 'none')[:12]}", counted(facts["images"], "picture")]
     parts.append(Columns([RichText(one, style="dim", no_wrap=True) for one in about], padding=(0, 3)))
     if facts["limit"] is not None:
         parts.append(RichText(f"a part of the corpus: {counted(facts['limit'], 'item')} of each source", style="bold"))

@@ -3,6 +3,7 @@
 import functools
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -26,11 +27,13 @@ _WINDOWS = {  # west, south, east, north in degrees
     "Southern Africa": (9, -36, 43, -7),
 }
 _LAND, _SEA, _BORDER = "#e9e4d8", "#dcebf3", "#b9b2a2"
+_BEYOND = 2.0  # degrees outside a window at which land is cut, so that no cut is seen
+Ring = tuple[Point, ...]  # degrees east and north
 
 
 class Country(msgspec.Struct, frozen=True):
     name: str
-    land: tuple[tuple[tuple[float, float], ...], ...]
+    land: tuple[Ring, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,39 @@ class Map:
 
 @functools.cache
 def world() -> tuple[Country, ...]:
-    return msgspec.json.decode(Path(__file__).with_name("world.json").read_bytes(), type=tuple[Country, ...])
+    """All countries; land on both sides of the 180th meridian goes on beyond it (Fiji: 178.6 to 180.2)."""
+    found = msgspec.json.decode(Path(__file__).with_name("world.json").read_bytes(), type=tuple[Country, ...])
+    return tuple(Country(one.name, tuple(_unwrapped(piece) for piece in one.land)) for one in found)
+
+
+def _unwrapped(piece: Ring) -> Ring:
+    """Without leaps of 360 degrees between two points; what runs round the pole stays as it is."""
+    turn, ring = 0, [piece[0]]
+    for (before, _), (x, y) in pairwise(piece):
+        turn += round((before - x) / 360)
+        ring.append((x + 360 * turn, y))
+    if abs(ring[-1][0] - ring[0][0]) > 180:
+        return piece
+    back = 360 * round((min(x for x, _ in ring) + max(x for x, _ in ring)) / 720)
+    return tuple((x - back, y) for x, y in ring)
+
+
+def _cut(piece: Ring, window: tuple[float, float, float, float]) -> Ring:
+    """What of a ring lies less than `_BEYOND` outside the window: cut at one side after the other."""
+    west, south, east, north = window
+    for axis, sign, limit in ((0, -1, -west), (0, 1, east), (1, -1, -south), (1, 1, north)):
+        kept: list[Point] = []
+        for one, two in zip((piece[-1], *piece), piece, strict=False):
+            out, then = (sign * point[axis] - limit - _BEYOND for point in (one, two))
+            if (out > 0) != (then > 0):
+                at = out / (out - then)
+                kept.append((one[0] + at * (two[0] - one[0]), one[1] + at * (two[1] - one[1])))
+            if then <= 0:
+                kept.append(two)
+        if not kept:
+            return ()
+        piece = tuple(kept)
+    return piece
 
 
 @functools.cache
@@ -67,7 +102,7 @@ def _shown(window: str) -> tuple[tuple[Country, float, bool], ...]:
             whole = all(west <= b[0] and b[2] <= east and south <= b[1] and b[3] <= north for b in kept)
             share = max((b[2] - b[0]) * (b[3] - b[1]) for b in kept) / ((east - west) * (north - south))
             found.append((Country(country.name, land), share, whole))
-    return tuple(found)
+    return tuple(sorted(found, key=lambda one: -one[1]))  # the largest first: Lesotho lies on South Africa
 
 
 def make(dice: Dice) -> Made:
@@ -90,17 +125,19 @@ def draw(shown: Map) -> Made:
     if shown.sea:
         canvas.add("rect", width=round(width), height=round(height), fill=_SEA)
 
-    def at(point: tuple[float, float]) -> Point:
-        x = min(max(point[0], west - 2), east + 2)
-        return (x - west) * shrink * scale, min((north - max(point[1], south - 30)) * scale, height)
+    def at(point: Point) -> Point:
+        return (point[0] - west) * shrink * scale, (north - point[1]) * scale
 
     colors = dict(shown.colored)
     for country, _, _ in _shown(shown.window):
         color = colors.get(country.name, _LAND)
-        path = "".join(_ring([at(point) for point in piece]) for piece in country.land)
+        pieces = (_cut(piece, _WINDOWS[shown.window]) for piece in country.land)
+        path = "".join(_ring([at(point) for point in piece]) for piece in pieces if piece)
         element = canvas.add("path", d=path, fill=color, stroke=_BORDER, stroke_width=0.7)
         if country.name in colors:
             canvas.part(Part(kind="coloured country", name=country.name, color=color), element)
+    lower = round(height)  # land goes on below the map: paper for the legend covers it
+    canvas.add("rect", x=0, y=lower, width=round(width), height=canvas.height - lower, fill="#ffffff")
     for number, (name, color) in enumerate(shown.colored):
         x, y = 8 + number % 2 * width / 2, height + 19 + number // 2 * 20
         canvas.add("rect", x=x, y=y - 10, width=12, height=12, fill=color)

@@ -14,6 +14,12 @@
   const body = document.body;
 
   for (const element of body.querySelectorAll(drop)) element.remove();
+  // Icons written as words (`cloud_download`) for a font that was not to be had show as these words.
+  const loaded = [...document.fonts].filter((font) => font.status === "loaded").map((font) => font.family.replace(/["']/g, ""));
+  for (const element of body.querySelectorAll('[class*="material-icons"],[class*="material-symbols"]')) {
+    const family = getComputedStyle(element).fontFamily.split(",")[0].replace(/["']/g, "").trim();
+    if (/^\s*[a-z][a-z0-9_]*\s*$/.test(element.textContent) && !loaded.includes(family)) element.remove();
+  }
   for (const element of [...body.querySelectorAll("noscript,picture")]) element.replaceWith(...element.childNodes);
   for (const element of [...body.querySelectorAll("*")]) {
     if (!element.isConnected || element.closest("svg,math")?.isConnected === true && !element.matches("svg,math")) continue;

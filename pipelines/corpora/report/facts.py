@@ -107,6 +107,7 @@ def summarize(story: Story) -> dict[str, Any]:
         "run": {**story.run, **_times(story, stages)},
     }
     facts |= {"balance": _balance(story.reading)} if story.reading.balance else {}
+    facts["run"] |= {"engines": dict(sorted(story.reading.engines.items()))} if story.reading.engines else {}
     facts |= {"stopped": story.stopped} if story.stopped else {}
     return {name: value if name == "resolved" else _harmless(value) for name, value in facts.items()}
 

@@ -8,6 +8,7 @@ bundle that is run twice counts once. Times alone differ from run to run.
 import hashlib
 import heapq
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -132,6 +133,7 @@ class Reading(msgspec.Struct, kw_only=True):
     refused_languages: dict[str, int] = {}
     sources: dict[str, Amount] = {}  # of the written records
     balance: dict[str, dict[str, Amount]] = {}  # of the written records that were drawn, by trait
+    engines: dict[str, int] = {}  # pictures of the written records, by what drew them: programs with their versions
 
     def add(self, other: "Reading") -> None:
         """Takes another reading's sums in."""
@@ -146,6 +148,7 @@ class Reading(msgspec.Struct, kw_only=True):
             _add_histograms(self.lengths.setdefault(when, {}), units)
         _add_histograms(self.scores, other.scores)
         _add_counts(self.refused_languages, other.refused_languages)
+        _add_counts(self.engines, other.engines)
         tables = ((self.items, other.items), (self.languages, other.languages), (self.sources, other.sources))
         for mine, theirs in tables:
             for name, amount in theirs.items():
@@ -163,9 +166,9 @@ class Reading(msgspec.Struct, kw_only=True):
         for amounts in (self.languages, self.sources, *self.balance.values()):
             for name in _surplus(amounts):
                 amounts.setdefault(OTHER, Amount()).add(amounts.pop(name))
-        for name in _surplus(self.refused_languages):
-            count = self.refused_languages.pop(name)
-            self.refused_languages[OTHER] = self.refused_languages.get(OTHER, 0) + count
+        for counts in (self.refused_languages, self.engines):
+            for name in _surplus(counts):
+                counts[OTHER] = counts.get(OTHER, 0) + counts.pop(name)
         for name in _surplus(self.scores):
             _add_counts(self.scores.setdefault(OTHER, {}), self.scores.pop(name))
 
@@ -254,6 +257,7 @@ class Meter:
             table.setdefault(name, Amount()).add(amount)
         for trait, name in traits(document).items():
             self._reading.balance.setdefault(trait, {}).setdefault(name, Amount()).add(amount)
+        _add_counts(self._reading.engines, Counter(f"{one.engine}: {one.environment}" for one in meta.drawn))
 
     def _measure(self, when: str, text: str) -> None:
         units = self._reading.lengths.setdefault(when, {})

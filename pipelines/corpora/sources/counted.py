@@ -19,7 +19,7 @@ class Counted(Source, kw_only=True):
     CHUNK: ClassVar[int]
     WORD: ClassVar[str]
 
-    path: str = ""
+    path: str = ""  # none: a generator reads no file, so leave it out
     license: str = "CC0-1.0"
     count: Annotated[int, Meta(ge=1, le=100_000_000)]
     seed: int = 0

@@ -58,11 +58,12 @@ def file_places(where: str, suffixes: tuple[str, ...], *, one: bool = False) -> 
 
 def _listed(where: str, suffixes: tuple[str, ...]) -> list[str]:
     if os.path.isfile(where):
-        raise InputError(f"{where} is a file; this kind of source reads a folder")
+        raise InputError(f"{os.path.realpath(where)} is a file; this kind of source reads a folder")
     found = [name for name in files.files_below(where) if name.lower().endswith(suffixes)]
     if not found:
+        there = where if "://" in where else os.path.realpath(where)
         raise InputError(
-            f"{where} holds no file ending in {', '.join(suffixes)}; there {_endings(files.files_below(where))}: mend "
+            f"{there} holds no file ending in {', '.join(suffixes)}; there {_endings(files.files_below(where))}: mend "
             "`path` or `suffixes`, or leave this source out of the recipe"
         )
     return sorted(found)

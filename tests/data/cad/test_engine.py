@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 from trivium.data.cad.engine import CadEngine
-from trivium.data.cad.requests import CadSettings
+from trivium.data.cad.requests import CadRequest, CadSettings
+from trivium.data.scene.sharp import sharp_edges
 from trivium.errors import GuardError
 
 FLANGE = """from build123d import *
@@ -21,6 +22,15 @@ with BuildPart() as flange:
         Hole(4)
 
 result = flange.part
+"""
+STEPPED = """from build123d import *
+
+block = Box(50, 28, 50)
+axis = Rot(90, 0, 0)
+block -= axis * Cylinder(12, 60)
+block -= axis * Pos(0, 0, 14) * Cylinder(14, 20)
+block -= Pos(20, 0, 0) * Cylinder(3, 60)
+result = block
 """
 HEAD = "from build123d import *\n"
 
@@ -47,6 +57,29 @@ def test_facts_are_those_of_the_solid_and_boxes_those_of_the_picture(engine: Cad
     around = pixels[int((top + bottom) / 2), int(right) + 4]
     assert (np.abs(inside - around) > 10).mean() > 0.5  # the bore looks other than the face beside it
     assert (left + right) / 2 == pytest.approx(128, abs=2)
+
+
+def test_a_mouth_that_lies_behind_the_front_has_no_box(engine: CadEngine) -> None:
+    """The bore behind a counterbore is seen through its mouth, and its own mouth is mostly covered."""
+    facts = engine.draw(STEPPED, {}, settings("shaded")).facts
+    assert facts is not None
+    boxes = {part.name: part.box for part in facts.parts}
+    assert boxes["Ø24"] is None
+    assert boxes["Ø28"] is not None
+    assert boxes["Ø6"] is not None
+
+
+def test_a_rounded_rim_shows_no_facets_as_edges() -> None:
+    """Where triangles of a fillet meet at more than an edge's angle they were drawn as specks."""
+    from trivium.data.cad.task import work  # imports Open CASCADE, as the children do
+
+    code = HEAD + "knob = Cylinder(50, 30)\nresult = fillet(knob.edges().filter_by(GeomType.CIRCLE), 3)\n"
+    [answer] = work(CadRequest(settings=(CadSettings(view="shaded", width=256, height=256),), code=code, file=b""))
+    assert answer.mesh is not None
+    for part in answer.mesh.surfaces:
+        points, number = np.unique(part.coordinates.round(5), axis=0, return_inverse=True)  # met along the seam
+        ends = points[sharp_edges(points, number.reshape(-1)[part.triangles], 30.0, 1e-3)]
+        assert np.allclose(ends[:, 0, 2], ends[:, 1, 2])  # around the axis, none along it
 
 
 def test_views_of_one_run_are_those_drawn_one_by_one(engine: CadEngine) -> None:

@@ -15,7 +15,8 @@ import pytest
 
 from trivium.data.guard import Limits, Outcome, Profile, Sandbox, run, sandbox
 from trivium.data.guard.landlock import version
-from trivium.data.guard.running import Running
+from trivium.data.guard.program import _judge
+from trivium.data.guard.running import Report, Running
 from trivium.errors import InputError, MissingDependencyError, UsageError
 
 ATTACKS = (Path(__file__).parent / "attacks.py").read_bytes()
@@ -107,6 +108,14 @@ def test_each_excess_is_ended_with_its_reason(name: str, argument: str, reason: 
     assert not outcome.files
     assert outcome.wall_seconds < 10 * LIMITS.wall_seconds
     assert outcome.peak_bytes < 3 * LIMITS.memory_bytes
+
+
+def test_a_signal_of_a_limit_is_said_as_the_limit() -> None:
+    """The kernel may end a program a tick before our own count of its time reaches the limit."""
+    report = Report(status=152, signal=24, cpu_seconds=4.98, filtered=True, confined=True, complaint="")
+    assert _judge(report, bytearray(), LIMITS) == ("timeout", "used more than 5 s of processor time")
+    other = Report(status=139, signal=11, cpu_seconds=1.0, filtered=True, confined=True, complaint="")
+    assert _judge(other, bytearray(), LIMITS) == ("crashed", "ended by SIGSEGV")
 
 
 def test_a_bomb_of_forks_is_capped_by_the_kernel_and_ended() -> None:

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.data.pairs.blocks import BlocksEditor
 from tests.data.pairs.conftest import VIEWS
+from trivium.data.pairs.editor import EDITORS
 from trivium.data.pairs.engine import engine
 from trivium.data.pairs.item import SHEET, sheet_of
 from trivium.data.pairs.session import SessionRules, replacements
@@ -184,6 +186,26 @@ def test_a_session_is_a_chain_of_edits_that_can_be_made_by_hand(item, blocks, dr
     stage._sessions.rules = SessionRules()
     assert session() is None  # not chosen
     stage.close()
+
+
+@pytest.mark.parametrize("fault", ["raises", "ends"])
+def test_an_editor_that_breaks_off_or_ends_costs_the_session_alone(item, blocks, monkeypatch, fault):
+    def edits(self, code, facts, dice):
+        yield from BlocksEditor.edits(self, code, facts, dice) if fault == "raises" and code == CODE else ()
+        raise IndexError("nothing to choose from")
+
+    ended = type("Ended", (BlocksEditor,), {"edits": edits if fault == "raises" else lambda *_: iter(())})
+    monkeypatch.setattr("tests.data.pairs.blocks.Ended", ended, raising=False)
+    monkeypatch.setitem(EDITORS, "blocks", "tests.data.pairs.blocks:Ended")
+    stage = PairTasks.Config(shares=ALL, session=SessionRules(addresses=("a.txt",), tokens=5000, least=3000)).build()
+    found = list(stage.process(item))
+    stage.close()
+    (drop,) = [o for o in found if isinstance(o, Drop)]
+    assert (drop.reason, drop.error) == (("crash", True) if fault == "raises" else ("no_session", False))
+    assert "the item's other documents are kept" in drop.detail
+    assert fault == "ends" or re.search(r"nothing to choose from \(data/pairs/test_tasks.py:\d+\)", drop.detail)
+    pages = {o.document.meta.address.partition("#")[2]: o.document.segments for o in found if isinstance(o, Draft)}
+    assert pages == {task: draft.document.segments for task, draft in made(item).items()}
 
 
 lines = st.lists(st.text("ab", max_size=3), max_size=9).map("\n".join)

@@ -94,6 +94,13 @@ def test_code_is_refused_with_its_reason(engine: OpenscadEngine, code: str, reas
     assert caught.value.reason == reason
 
 
+def test_an_empty_scene_says_what_openscad_warned_of(engine: OpenscadEngine) -> None:
+    code = "for (i = [0:1e9]) translate([i, 0, 0]) cube(1);"
+    with pytest.raises(GuardError, match=r"warns: Bad range parameter.*too many elements") as caught:
+        engine.draw(code, {}, '{"width":64,"height":48}')
+    assert caught.value.reason == "empty"
+
+
 def test_the_tree_is_counted_by_what_stands_in_it() -> None:
     tree = """
 group() {

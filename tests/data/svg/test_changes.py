@@ -40,6 +40,18 @@ def test_a_change_gives_other_canonical_code_and_says_what(maker: changes.Maker)
     assert len({words for words, _ in seen}) <= len({code for _, code in seen})  # equal words never mean two changes
 
 
+def test_a_drawing_that_has_every_colour_offers_other_changes() -> None:
+    """After some hundred edits a session's drawing holds the whole palette."""
+    filled = "".join(
+        f'<rect x="{n}" y="1" width="1" height="6" fill="{value}"/>' for n, value in enumerate(changes.COLORS.values())
+    )
+    code = canonical(f'<svg xmlns="{SVG}" viewBox="0 0 20 10">{filled}</svg>')
+    assert changes.recolor(shapes.read(code), Dice(1)) is None
+    found = list(islice(SvgEditor().edits(code, Facts(what="a drawing"), Dice(1)), 60))
+    assert len(found) == 60
+    assert not any(edit.instruction.startswith("Change everything") for edit in found)
+
+
 def test_words_say_exactly_what_becomes_of_the_code() -> None:
     (place,) = [place for place in changes.places(shapes.read(CODE)) if place.node.attributes.get("d") == "M2 9h9"]
     assert place.words == "the second path"

@@ -1,5 +1,6 @@
 """Drawings of data: pure functions, canonical code, parts that can be seen, facts that agree with the picture."""
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from trivium.data.stage import Draft, Raw
 from trivium.data.svg.draw import SvgDraw
 from trivium.data.svg.editor import canonical
 from trivium.data.svg.engine import SvgEngine, settings
-from trivium.data.svg.generators import KINDS, maker, molecules
+from trivium.data.svg.generators import KINDS, maker, maps, molecules
 from trivium.data.svg.generators.canvas import Made
 from trivium.pipelines.corpora.sources import Place
 from trivium.pipelines.corpora.svg import SvgGenerated
@@ -100,6 +101,30 @@ def test_molecules_have_the_atoms_of_their_formulas() -> None:
         for number, (element, hydrogens) in enumerate(molecule.atoms):
             bonds = sum(order for one, two, order in molecule.bonds if number in (one, two))
             assert element not in valence or bonds + hydrogens == valence[element]
+
+
+def test_no_map_has_a_country_across_it_or_a_line_along_its_edge(engine: SvgEngine) -> None:
+    """Fiji, Russia and what lies on both sides of the 180th meridian were drawn as bars across the whole picture."""
+    boxes = {one.name: [(min(p)[0], max(p)[0]) for p in one.land] for one in maps.world() if one.name != "Antarctica"}
+    assert max(east - west for land in boxes.values() for west, east in land) < 170
+    assert any(west < 180 < east < 181 for west, east in boxes["Fiji"])
+    for window, (west, south, east, north) in maps._WINDOWS.items():
+        made = maps.draw(maps.Map(window, (), sea=True))
+        paths = re.findall(r'<path d="([^"]+)"', made.svg)
+        shrink = math.cos(math.radians((south + north) / 2))
+        scale = 300 / max((east - west) * shrink, north - south)
+        for ring in (ring for path in paths for ring in path.split("M")[1:]):
+            x, y = map(float, ring.partition("l")[0].rstrip("Z").split())
+            places = [(x, y)]
+            for step in ring.rstrip("Z").split("l")[1:]:
+                right, down = map(float, step.split())
+                places.append((places[-1][0] + right, places[-1][1] + down))
+            assert all(-2.1 * scale < y < (north - south + 2.1) * scale for _, y in places), window
+            assert all(-2.1 * scale * shrink < x < (east - west + 2.1) * scale * shrink for x, _ in places), window
+        assert f'<rect x="0" y="{round((north - south) * scale)}"' in made.svg
+    shown = maps.draw(maps.Map("Southern Africa", (("Lesotho", "#ff0000"), ("South Africa", "#0000ff")), sea=True))
+    seen = engine.locate(canonical(shown.svg), settings(448))
+    assert all(any(mark in seen for mark in marks) for marks in shown.marks)
 
 
 def test_a_pie_is_whole_and_a_circuit_adds_up() -> None:

@@ -88,6 +88,26 @@ def test_a_page_is_what_is_drawn_and_draws_the_same_by_itself(stage: PageClean, 
         engine.draw(code, {}, settings)
 
 
+SIX = b"a b c d e f"
+
+
+def test_words_of_an_icon_font_that_is_absent_are_no_words_of_the_page(stage: PageClean) -> None:
+    page = (
+        b"<p><i class=material-icons>cloud_download</i> Download it from <i class=material-icons>Not an icon</i> here"
+    )
+    [made] = stage.process(raw({"site/index.html": page}))
+    assert isinstance(made, Draft)
+    assert "cloud_download" not in made.document.text
+    assert "Not an icon" in made.document.text
+
+
+def test_a_page_that_is_only_loaded_again_is_kept(stage: PageClean) -> None:
+    for content in (b"300", b"3600; url=next.html"):
+        page = b"<meta http-equiv=refresh content='" + content + b"'><p>" + SIX
+        [made] = stage.process(raw({"site/index.html": page}))
+        assert isinstance(made, Draft), made
+
+
 @pytest.mark.parametrize(
     ("reason", "files"),
     [
@@ -97,6 +117,8 @@ def test_a_page_is_what_is_drawn_and_draws_the_same_by_itself(stage: PageClean, 
         ("unfilled_template", {"site/index.html": b"<body>@@include('./head.html') <p>Sign in to our platform here"}),
         ("unfilled_template", {"site/index.html": b"<p>Good day {{ user.name }}, welcome to this <b>page</b>"}),
         ("error_page", {"site/index.html": b"<h1>404 Not Found</h1><p>The page could not be found on this server."}),
+        ("error_page", {"site/index.html": b"<meta http-equiv=refresh content=\"0; URL='https://a.test/'\"><p>" + SIX}),
+        ("error_page", {"site/index.html": b"<meta http-equiv=Refresh content='5;url=next.html'><p>" + SIX}),
         ("too_many_elements", {"site/index.html": b"<b>a b c d e f</b> " * 300}),
         ("no_text", {"site/index.html": b"<div style='height:100px;background:red'>"}),
         ("too_deep", {"site/index.html": b"<div>" * 100_000 + b"a b c d e f"}),

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from trivium.cli import main
+from trivium.commands.build import print_report
 
 TWO = ("--", "--direct_num_workers=2", "--direct_running_mode=multi_processing")
 
@@ -79,11 +80,24 @@ def test_facts_as_json_are_the_manifest(recipe_file, tmp_path):
     assert facts["records"] == sum(shard["records"] for shard in manifest["shards"]) > 0
 
 
+def test_the_table_says_that_a_stage_had_more_reasons(capsys):
+    reasons = [{"reason": name, "count": count} for name, count in zip("abcde", (9, 4, 3, 2, 1), strict=True)]
+    stage = {"name": "draw", "in": 20, "kept": 1, "dropped": 19, "reasons": reasons}
+    print_report({"corpus": "c", "stages": [stage], "run": {"stages": []}})
+    said = capsys.readouterr().out
+    assert "2 more: 3 (in the report)" in said
+    print_report({"corpus": "c", "stages": [{**stage, "reasons": reasons[:3]}], "run": {"stages": []}})
+    assert "more:" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--set", "stages.0.max_dept=3"), "did you mean 'max_depth'"),
-        (("--set", "sources.0.path=nowhere"), "does not exist; mend `path` in the recipe"),
+        (
+            ("--set", "sources.0.path=nowhere"),
+            "(path nowhere, relative to where the command runs; in a recipe, to the recipe); mend `path`",
+        ),
         (("--", "--direct_worker=2"), "Beam has no option --direct_worker"),
         (("--", "--runner=DirectRunner"), "is refused"),
         (("--", "--runner=Nope"), "Beam has no runner 'Nope'; known: DataflowRunner, FlinkRunner, FnApiRunner"),

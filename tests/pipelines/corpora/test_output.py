@@ -135,6 +135,8 @@ def test_an_output_may_not_lie_in_an_input_nor_hold_one_also_through_a_link(tmp_
             refuse_inside(out, "the recipe", [pages])
     with pytest.raises(UsageError, match="holds what the recipe reads"):
         refuse_inside(tmp_path, "the recipe", [pages])
+    with pytest.raises(UsageError, match=f"reads \\({pages}\\)"):  # as the path reads best, without `..`
+        refuse_inside(tmp_path, "the recipe", [tmp_path / "elsewhere/../pages"])
     refuse_inside(tmp_path / "pages-out", "the recipe", [pages])
 
 

@@ -151,6 +151,7 @@ def test_paths_are_relative_to_the_recipe_and_overrides_to_the_working_directory
     for wrong in ("elsewhere", "../../x"):
         with pytest.raises(InputError, match="mend `path`") as caught:
             load_recipe(RECIPE, (f"sources.0.path={wrong}",))
+        assert f"(path {wrong}, relative to where the command runs; in a recipe, to the recipe)" in str(caught.value)
         absent = (tmp_path / wrong).resolve()
         assert str(caught.value).startswith(f"--set sources.0.path={wrong}: source 'python-docs': {absent} does not")
 

@@ -11,7 +11,7 @@ from trivium.pipelines.corpora.report.meter import Meter, total
 
 def document(side: int, shows: str, task: str = "edit-2", drawn: bool = True, steps=("pair_tasks",)) -> Document:
     picture = Image(media="i0.png", width=side, height=8, mime="image/png")
-    words = (Drawn(media="i0.png", engine="povray", settings="{}", environment=""),) if drawn else ()
+    words = (Drawn(media="i0.png", engine="povray", settings="{}", environment="povray 3.7.0.10"),) if drawn else ()
     meta = Meta(
         source_id="a" * 26,
         corpus="c",
@@ -56,6 +56,7 @@ def test_the_balance_of_many_workers_is_that_of_one(tmp_path):
         for one in worker:
             meter.written(one, 10)
         lines.append(meter.take())
+    assert total(lines).engines == {"povray: povray 3.7.0.10": 3}
     found = total(lines).balance
     counts = {trait: {name: amount.records for name, amount in names.items()} for trait, names in found.items()}
     assert counts == {
