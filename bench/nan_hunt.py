@@ -31,8 +31,8 @@ from trivium.pipelines.train.step import Counts, weigh
 
 OPERATORS = (
     "kda", "kda_segment", "mla", "mla_gated", "attnres", "attnres_normed", "experts", "situ_glu", "route",
-    "route's gradient", "newton_schulz", "cross_entropy", "linear_cross_entropy", "short_conv", "gated_norm", "rms_norm",
-    "patch_attention",
+    "route's gradient", "newton_schulz", "cross_entropy", "linear_cross_entropy", "short_conv", "gated_norm",
+    "rms_norm", "patch_attention",
 )  # fmt: skip
 
 

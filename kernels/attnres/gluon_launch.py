@@ -31,9 +31,14 @@ class Ring:
     keep: bool = False
 
 
-def plan(width: int, multiprocessors: int, *, gradient: bool, warps: int = 8, numbers: int = 4) -> Ring:
-    """As many slots as shared memory has room for; two programs a multiprocessor forwards, backwards one."""
-    piece, each = 32 * warps * numbers, 1 if gradient else 2
+def plan(width: int, multiprocessors: int, *, gradient: bool) -> Ring:
+    """As many slots as shared memory has room for; two programs a multiprocessor forwards, backwards one.
+
+    Forwards a thread copies 16 bytes at once, unless that leaves more than a sixteenth of the columns empty.
+    """
+    warps, each = (8, 1) if gradient else (4, 2)
+    numbers = 8 if not gradient and -width % (256 * warps) <= width // 16 else 4
+    piece = 32 * warps * numbers
     slots = min(MOST, SHARED // each // (-(-width // piece) * piece * 2))
     return Ring(warps, numbers, slots, each * multiprocessors, None if gradient else min(255, 1024 // warps))
 

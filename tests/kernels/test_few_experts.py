@@ -8,7 +8,7 @@ import torch
 pytest.importorskip("triton", reason="these products need triton (constraints.txt)")
 
 from trivium.kernels.moe import experts, experts_reference
-from trivium.kernels.moe.few_experts import MOST_ROWS, FewExperts, fits
+from trivium.kernels.moe.few_experts import MOST_ROWS, WHOLE_ROWS, FewExperts, fits
 from trivium.kernels.moe.torch_grouped import GroupedExperts
 from trivium.kernels.moe.torch_moe import Experts
 
@@ -127,6 +127,20 @@ def test_frozen_operands_get_no_gradient_and_cost_no_product(make, monkeypatch, 
     found = gradients(wanted)
     assert len(calls) == products(path, wanted)
     assert all(torch.equal(found[name], whole[name]) for name in wanted)
+
+
+@pytest.mark.parametrize("tokens", [1, WHOLE_ROWS + 1])
+def test_the_rehearsal_takes_the_tiles_that_it_is_for(monkeypatch, tokens):
+    from trivium.kernels.moe import few_experts, triton_few
+
+    seen = []
+    whole = few_experts.FewExperts.apply
+    monkeypatch.setattr(few_experts, "rehearse", lambda *_: None)
+    monkeypatch.setattr(
+        few_experts.FewExperts, "apply", lambda *x: seen.append(y := whole(*x)) or y, raising=False
+    )  # fmt: skip
+    few_experts._both_ways(torch.device(DEVICE), DTYPE, torch.float32, DTYPE, DTYPE, tokens, 2, 64, 64, "situ")
+    assert [y.grad_fn.wide for y in seen] == [triton_few.WHOLE if tokens == 1 else triton_few.PARTS]
 
 
 def test_gradients_of_masters_in_fp32_are_not_rounded_on_the_way(make):

@@ -137,5 +137,5 @@ def test_rings_of_rows_fit_hopper(tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     for made in json.loads(done.stdout):
         assert made["shared"] <= SHARED
-        assert made["widths"] == ["0x8"], "a thread's copies are of 8 bytes"
+        assert made["widths"] in (["0x8"], ["0x10"]), "a thread's copies are of 8 or 16 bytes"
         assert made["spilled"] <= 64

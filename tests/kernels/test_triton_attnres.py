@@ -53,6 +53,17 @@ def test_sources_of_two_dtypes(make, compare):
     torch.testing.assert_close(y, attnres_reference([x[2], x[3].float()], *x[:2], EPS), rtol=1e-5, atol=1e-5)
 
 
+def test_the_rehearsal_runs_both_ways(monkeypatch):
+    from trivium.kernels.attnres import triton_attnres
+
+    ways = []
+    for name in ("run_forward", "run_backward"):
+        whole = getattr(triton_attnres, name)
+        monkeypatch.setattr(triton_attnres, name, lambda *x, name=name, whole=whole: (ways.append(name), whole(*x))[1])
+    triton_attnres._both_ways(torch.device(DEVICE), 40, True, torch.float32, torch.float32, DTYPE, DTYPE)
+    assert ways == ["run_forward", "run_backward"]
+
+
 def test_a_zero_query_gives_the_mean_bit_for_bit_and_the_query_learns(make):
     stack = make(5, 7, 48, dtype=torch.float32).detach()
     query, gamma = torch.zeros(48, requires_grad=True), torch.ones(48, requires_grad=True)
