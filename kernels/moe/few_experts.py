@@ -22,7 +22,6 @@ from trivium.kernels.moe.torch_grouped import sort_pairs
 __all__ = ["UNIT", "FewExperts", "fits"]
 
 MOST_ROWS = 256  # an expert in the mean, from which the library's products are faster
-WHOLE_ROWS = 160  # an expert in the mean, up to which tiles that hold a whole expert pay; larger ones compile longer
 UNIT = 16  # rows that a tile is rounded up to: the least that a matrix instruction and a power of two share
 WIDTHS = 64  # of which L and F are multiples: whole steps, so that no weight of another expert is ever multiplied
 MOST_EXPERTS = 1024  # of which one program lays out the tiles
@@ -56,28 +55,25 @@ class FewExperts(torch.autograd.Function):
         K, (pair_P, place_P, ends_E) = indices_TK.shape[1], sort_pairs(indices_TK, w1_EFL.shape[0])
         z_TL, P, token_P, dtype = z_TL.contiguous(), len(pair_P), pair_P // K, z_TL.dtype
         p_P = probs_TK.flatten().index_select(0, pair_P).float()
-        mean = P / len(w1_EFL)
-        wide = few.PARTS if mean > WHOLE_ROWS else few.WHOLE
-        narrow_N4, wide_N4 = (tile_map(ends_E, P, cap) for cap in (few.GLU.cap, wide))
+        narrow_N4, wide_N4 = (tile_map(ends_E, P, shape.cap) for shape in (few.GLU, few.FORWARD))
         hidden_P2F, a_PF = few.few_glu(
             z_TL, token_P, w1_EFL.to(dtype), w3_EFL.to(dtype), p_P, narrow_N4, activation
         )  # fmt: skip
-        y_PL = few.few_forward(a_PF, None, w2_ELF.to(dtype), wide_N4, few.FORWARD._replace(cap=wide))
+        y_PL = few.few_forward(a_PF, None, w2_ELF.to(dtype), wide_N4)
         ctx.save_for_backward(
             z_TL, p_P, w1_EFL, w3_EFL, w2_ELF, hidden_P2F, token_P, place_P, ends_E, wide_N4
         )  # fmt: skip
-        ctx.K, ctx.probs_dtype, ctx.activation, ctx.wide = K, probs_TK.dtype, activation, wide
+        ctx.K, ctx.probs_dtype, ctx.activation = K, probs_TK.dtype, activation
         out_TL = mix_rows([y_PL], place_P, K)
         if z_TL.is_cuda and any(ctx.needs_input_grad):
-            tokens = 1 if wide == few.WHOLE else WHOLE_ROWS + 1
-            about = dtype, probs_TK.dtype, w1_EFL.dtype, w2_ELF.dtype, tokens, K, *w2_ELF.shape[1:], activation
+            about = dtype, probs_TK.dtype, w1_EFL.dtype, w2_ELF.dtype, K, *w2_ELF.shape[1:], activation
             rehearse(("few_experts", z_TL.device, *about), z_TL.device, partial(_both_ways, z_TL.device, *about))
         return out_TL
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dout_TL: Tensor) -> tuple[Tensor | None, ...]:
-        from trivium.kernels.moe.triton_few import DGRAD, DGRAD_TWO, few_dgrad
+        from trivium.kernels.moe.triton_few import few_dgrad
         from trivium.kernels.moe.triton_few_wgrad import few_wgrad, few_wgrad_two
         from trivium.kernels.moe.triton_glu import weighted_glu_backward
         from trivium.kernels.moe.triton_rows import mix_rows
@@ -86,7 +82,7 @@ class FewExperts(torch.autograd.Function):
         K, dtype = ctx.K, z_TL.dtype
         needs_z, _, _, *needs_w = ctx.needs_input_grad[:6]
         dout_TL = dout_TL.to(dtype).contiguous()
-        da_PF = few_dgrad(dout_TL, token_P, w2_ELF.to(dtype), None, wide_N4, DGRAD._replace(cap=ctx.wide))
+        da_PF = few_dgrad(dout_TL, token_P, w2_ELF.to(dtype), None, wide_N4)
         dg_PF, _, a_PF, dp_P = weighted_glu_backward(*hidden_P2F.chunk(2, dim=1), p_P, da_PF, ctx.activation)
         del da_PF
         dhidden_P2F = dg_PF.as_strided(hidden_P2F.shape, hidden_P2F.stride())  # dg | du lie as g | u do
@@ -97,8 +93,7 @@ class FewExperts(torch.autograd.Function):
         if needs_w[0] or needs_w[1]:  # both come of one pass over the rows
             dw1_EFL, dw3_EFL = few_wgrad_two(dhidden_P2F, z_TL, token_P, ends_E, w1_EFL.dtype)
         if needs_z:
-            two = DGRAD_TWO._replace(cap=ctx.wide)
-            dz_PL = few_dgrad(dhidden_P2F, None, w1_EFL.to(dtype), w3_EFL.to(dtype), wide_N4, two)
+            dz_PL = few_dgrad(dhidden_P2F, None, w1_EFL.to(dtype), w3_EFL.to(dtype), wide_N4)
             dz_TL = mix_rows([dz_PL], place_P, K)
         dprobs_TK = dp_P.index_select(0, place_P).unflatten(0, (-1, K)).to(ctx.probs_dtype)
         return dz_TL, None, dprobs_TK, dw1_EFL, dw3_EFL, dw2_ELF, None
@@ -106,14 +101,14 @@ class FewExperts(torch.autograd.Function):
 
 def _both_ways(
     device: torch.device, dtype: torch.dtype, probs_dtype: torch.dtype, w1_dtype: torch.dtype, w2_dtype: torch.dtype,
-    tokens: int, K: int, L: int, F: int, activation: Activation,
+    K: int, L: int, F: int, activation: Activation,
 ) -> None:  # fmt: skip
-    """One expert and a few tokens, forwards and backwards: the kernels of any number of either in the same tiles."""
-    sizes = (tokens, L), (tokens, K), (1, F, L), (1, F, L), (1, L, F)
+    """One expert and a few tokens, forwards and backwards: the kernels of any number of either."""
+    sizes = (UNIT, L), (UNIT, K), (1, F, L), (1, F, L), (1, L, F)
     dtypes = dtype, probs_dtype, w1_dtype, w1_dtype, w2_dtype
     leaves = [
         torch.zeros(size, device=device, dtype=of, requires_grad=True) for size, of in zip(sizes, dtypes, strict=True)
     ]
-    indices_TK = torch.zeros(tokens, K, device=device, dtype=torch.int64)
+    indices_TK = torch.zeros(UNIT, K, device=device, dtype=torch.int64)
     u_TL = FewExperts.apply(leaves[0], indices_TK, *leaves[1:], activation)
     torch.autograd.grad(u_TL, leaves, torch.zeros_like(u_TL))

@@ -201,11 +201,10 @@ def _sum(
             _sum_tile(x, tokens, w, w2, out, expert, first, last, block, u, N, K, STRIDE, DOWN, TWO, M, STEP, STAGES)
 
 
-WHOLE, PARTS = 192, 128  # rows of a tile at most: all of an expert, or parts of one; a kernel of 12 loops or of 8
 GLU = Shape(block=128)
-FORWARD = Shape(block=256, stages=3)
-DGRAD = Shape(block=256, stages=3)
-DGRAD_TWO = Shape(block=256, step=32)
+FORWARD = Shape(block=256, stages=3, cap=192)
+DGRAD = Shape(block=256, stages=3, cap=192)
+DGRAD_TWO = Shape(block=256, step=32, cap=192)
 
 
 def _described(w_ENK: Tensor, block: int, step: int, down: bool) -> TensorDescriptor:

@@ -8,7 +8,7 @@ import torch
 pytest.importorskip("triton", reason="these products need triton (constraints.txt)")
 
 from trivium.kernels.moe import experts, experts_reference
-from trivium.kernels.moe.few_experts import MOST_ROWS, WHOLE_ROWS, FewExperts, fits
+from trivium.kernels.moe.few_experts import MOST_ROWS, FewExperts, fits
 from trivium.kernels.moe.torch_grouped import GroupedExperts
 from trivium.kernels.moe.torch_moe import Experts
 
@@ -129,18 +129,16 @@ def test_frozen_operands_get_no_gradient_and_cost_no_product(make, monkeypatch, 
     assert all(torch.equal(found[name], whole[name]) for name in wanted)
 
 
-@pytest.mark.parametrize("tokens", [1, WHOLE_ROWS + 1])
-def test_the_rehearsal_takes_the_tiles_that_it_is_for(monkeypatch, tokens):
-    from trivium.kernels.moe import few_experts, triton_few
+def test_the_rehearsal_runs_both_ways(monkeypatch):
+    from trivium.kernels.moe import few_experts, triton_few, triton_few_wgrad
 
-    seen = []
-    whole = few_experts.FewExperts.apply
     monkeypatch.setattr(few_experts, "rehearse", lambda *_: None)
-    monkeypatch.setattr(
-        few_experts.FewExperts, "apply", lambda *x: seen.append(y := whole(*x)) or y, raising=False
-    )  # fmt: skip
-    few_experts._both_ways(torch.device(DEVICE), DTYPE, torch.float32, DTYPE, DTYPE, tokens, 2, 64, 64, "situ")
-    assert [y.grad_fn.wide for y in seen] == [triton_few.WHOLE if tokens == 1 else triton_few.PARTS]
+    ways = []
+    for module, name in ((triton_few, "few_glu"), (triton_few, "few_dgrad"), (triton_few_wgrad, "few_wgrad_two")):
+        whole = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *x, name=name, whole=whole: (ways.append(name), whole(*x))[1])
+    few_experts._both_ways(torch.device(DEVICE), DTYPE, torch.float32, DTYPE, DTYPE, 2, 64, 64, "situ")
+    assert ways == ["few_glu", "few_dgrad", "few_wgrad_two", "few_dgrad"]
 
 
 def test_gradients_of_masters_in_fp32_are_not_rounded_on_the_way(make):
