@@ -132,7 +132,7 @@ class CadDraw:
     """Scripts → drawn items: run in a process of their own, proved, drawn, changed on purpose and drawn again."""
 
     name = "cad_draw"
-    version = 2  # a mouth that the solid itself hides has no box
+    version = 3  # no change too faint to be seen
 
     class Config(Pictures, kw_only=True, tag="cad_draw"):
         TAKES = frozenset({Content.CAD_SCRIPTS, Content.RECORDS})

@@ -38,12 +38,16 @@ def describe(
     """One paragraph. `code` (or ""), `shown`: what is given, code and pictures; `alone`: there is one picture, of which
     places and colours may be told.
 
-    At most `most` parts are placed, the largest of them.
+    At most `most` parts are placed, the largest of them. "" where nothing is known but what it is and its colour.
     """
-    return " ".join(
-        sentence[:1].upper() + sentence[1:]
-        for sentence in _sentences(facts, width, height, wording, dice, code=code, shown=shown, alone=alone, most=most)
-    )
+    found = list(_sentences(facts, width, height, wording, dice, code=code, shown=shown, alone=alone, most=most))
+    if len(found) == 1:
+        return ""
+    color = leading(facts) if alone else ""
+    if color:
+        share = number(round(100 * facts.colors[color]))
+        found.append(say(dice, wording.description.color, color=color_name(color, wording), share=share))
+    return " ".join(sentence[:1].upper() + sentence[1:] for sentence in found)
 
 
 def _sentences(
@@ -62,8 +66,8 @@ def _sentences(
     yield say(dice, words.what, what=facts.what)
     if facts.title and "\n" not in facts.title and facts.title not in facts.what and (shown or facts.title in code):
         yield say(dice, words.title, title=facts.title)
-    counts = Counter(part.kind for part in facts.parts)
-    if counts and not facts.cut:
+    counts = Counter(() if facts.cut else (part.kind for part in facts.parts))
+    if counts:
         things = [
             some(kind, wording) if count == 1 else f"{count} {plural(kind, wording)}" for kind, count in counts.items()
         ]
@@ -73,14 +77,11 @@ def _sentences(
             yield say(dice, words.one, thing=things[0])
     if alone:
         yield from _placed(facts, width, height, wording, dice, most)
+    told = {f"number of {plural(kind, wording)}" for kind in counts}
     for key, value in facts.sizes.items():
-        if known(key, facts, read=bool(code), shown=shown):
-            name, unit = measure(key)
+        name, unit = measure(key)
+        if known(key, facts, read=bool(code), shown=shown) and name not in told:
             yield say(dice, words.size, measure=name, value=quantity(value, unit))
-    color = leading(facts) if alone else ""
-    if color:
-        share = number(round(100 * facts.colors[color]))
-        yield say(dice, words.color, color=color_name(color, wording), share=share)
 
 
 def _placed(facts: Facts, width: int, height: int, wording: Wording, dice: Dice, most: int) -> Iterator[str]:

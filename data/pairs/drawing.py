@@ -32,6 +32,7 @@ class DrawRules(Strict, kw_only=True):
     bugs: Annotated[int, Bound(ge=0, le=16)] = 1  # versions with a mistake
     tries: Annotated[int, Bound(ge=1, le=_SEEN)] = 4  # changes drawn for each that is wanted; a failed one costs a try
     min_change: Annotated[float, Bound(ge=0, le=1)] = 0.0005  # share of a picture's pixels that a change must change
+    min_contrast: Annotated[float, Bound(ge=0, le=1)] = 0.03  # how far a square of 16 pixels must change, of all levels
     seed: int = 0  # which changes
 
 
@@ -140,6 +141,10 @@ class Drawer:
         changed = max((view.look.unlike for view in found), default=1.0)
         if before and changed < self.rules.min_change:
             raise GuardError("unchanged", f"{changed:.3%} of the pixels differ, {self.rules.min_change:.3%} must")
+        far = max((view.look.contrast for view in found), default=1.0)
+        if before and far < self.rules.min_contrast:
+            what = f"no square of 16 pixels differs by more than {far:.2%}, one must by {self.rules.min_contrast:.2%}"
+            raise GuardError("unchanged", what)
         return found
 
     def _view(
@@ -205,6 +210,7 @@ class Drawer:
                 role=role,
                 instruction=edit.instruction,
                 code=edit.code,
+                enough=edit.enough,
                 pictures=tuple(view.picture for view in drawn),
                 drawn=tuple(view.drawn for view in drawn),
             )

@@ -23,11 +23,13 @@ EDITORS = {
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
     """`instruction`: one imperative sentence that says all that a person must know to make `code` of the code before.
 
-    For a bug it says what a person sees wrong in the picture, not how to mend it.
+    For a bug it says what a person sees wrong in the picture, not how to mend it; `enough` is whether that leads to one
+    right code, without the picture that was meant (not so: a part is missing and nothing says where it stood).
     """
 
     instruction: str
     code: str
+    enough: bool = True
 
 
 class Editor(Protocol):

@@ -28,6 +28,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     pictures: tuple[Image | Video, ...]
     drawn: tuple[Drawn, ...]  # of `pictures`, without the place of the code
+    enough: bool = True  # whether the instruction of a bug suffices to mend it
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):

@@ -68,6 +68,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     fps: float = 0.0
     motion: float = 1.0  # largest share of pixels that change between two neighbours of the sampled frames
     unlike: float = 1.0  # share of pixels that differ visibly from what it was compared with; of a clip's frames, most
+    contrast: float = 1.0  # largest mean difference of a 16 × 16 square from what it was compared with, of all levels
 
 
 class Looker(Opening):

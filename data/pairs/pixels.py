@@ -24,7 +24,9 @@ VISIBLE = 8  # levels from which a pixel counts as unlike another
 SAMPLED = 8  # frames of a clip that are measured
 MOST_COLORS = 16
 LEAST_SHARE = 0.001
+SQUARE = 16  # side of the squares in which two pictures are compared
 MOST_FRAMES = 3000
+_STRIP = 256  # rows of squares measured at once: pages have 38 million pixels
 _MANY = 1 << 20  # pixels from which counting by bins beats sorting
 
 
@@ -47,7 +49,8 @@ def examine(ask: Ask) -> Look:
         look = msgspec.structs.replace(look, frames=found.frames, fps=found.fps, motion=motion)
     if ask.beside:
         other = _frames(ask, ask.beside)
-        look = msgspec.structs.replace(look, unlike=_difference(found.sampled, other.sampled))
+        unlike, contrast = _difference(found.sampled, other.sampled)
+        look = msgspec.structs.replace(look, unlike=unlike, contrast=contrast)
     return look
 
 
@@ -58,10 +61,30 @@ def _frames(ask: Ask, payload: bytes) -> Frames:
     return Frames([pixels], hashlib.sha256(_named(pixels)).hexdigest())
 
 
-def _difference(ours: list[Pixels], others: list[Pixels]) -> float:
+def _difference(ours: list[Pixels], others: list[Pixels]) -> tuple[float, float]:
+    """How much differs, and how far: the most of any frame."""
     if [frame.shape for frame in ours] != [frame.shape for frame in others]:
-        return 1.0
-    return round(max(float(_unlike(one, other).mean()) for one, other in zip(ours, others, strict=True)), 6)
+        return 1.0, 1.0
+    both = list(zip(ours, others, strict=True))
+    unlike = max(float(_unlike(one, other).mean()) for one, other in both)
+    return round(unlike, 6), round(max(_contrast(one, other) for one, other in both), 6)
+
+
+def _contrast(one: Pixels, other: Pixels) -> float:
+    """The largest mean difference of any square, of the widest channel, as a share of all levels."""
+    height, width = one.shape[:2]
+    side = min(SQUARE, height, width)
+    most = 0.0
+    for top in range(0, height - side + 1, _STRIP):
+        rows = slice(top, top + _STRIP + side - 1)
+        far = (np.maximum(one[rows], other[rows]) - np.minimum(one[rows], other[rows])).max(axis=-1)
+        if float(far.max()) <= most:
+            continue  # no square's mean is above its largest pixel
+        sums = np.zeros((far.shape[0] + 1, width + 1), np.int64)
+        sums[1:, 1:] = far.cumsum(axis=0, dtype=np.int64).cumsum(axis=1)
+        squares = sums[side:, side:] - sums[:-side, side:] - sums[side:, :-side] + sums[:-side, :-side]
+        most = max(most, float(squares.max()) / side**2)
+    return most / 255
 
 
 def decode(payload: bytes, under: Color, max_pixels: int) -> Pixels:

@@ -1,7 +1,8 @@
 """Questions with one exact answer, from the facts of an item; what is not unique or not to be seen is not asked.
 
-Nor is what says nothing: how many there are of the only part, how many have the only colour. Of an item about which
-there is nothing to ask but its picture's size and commonest colour (an icon of paths) nothing is asked at all.
+Nor is what says nothing: how many there are of what is there once, how many have the only colour; nor one thing in two
+ways. A picture's size and commonest colour are each asked for of a third of the items, and of an item about which there
+is nothing else to ask (an icon of paths) nothing is asked at all.
 """
 
 from collections import Counter
@@ -20,14 +21,16 @@ CLEAR = 0.05  # share of the picture by which the commonest colour must lead
 PAIRED = 12  # parts that are compared with each other
 LONGEST = 300  # characters of an answer
 OF_ANY = frozenset(("pixels", "most_color"))  # asked of any picture, whatever it shows
+ONE_IN = 3  # items of which each of them is asked
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """`about` is the kind of question, a key of the wording."""
+    """`about` is the kind of question, a key of the wording; `topic` what it asks for, however it is asked."""
 
     about: str
     text: str
     answer: str
+    topic: str = ""  # left out: its text
 
 
 class Asker:
@@ -52,13 +55,15 @@ class Asker:
                 found.append(self.dice.shuffled(made))
         if all(kind[0].about in OF_ANY for kind in found):
             return []
+        found = [kind for kind in found if kind[0].about not in OF_ANY or self.dice.below(ONE_IN) == 0]
         chosen: list[Question] = []
         asked: set[str] = set()
         while found and len(chosen) < most:
             for kind in self.dice.shuffled(found):
                 question = kind.pop()
-                if len(chosen) < most and question.text not in asked and len(question.answer) <= LONGEST:
-                    asked.add(question.text)
+                topic = (question.topic or question.text).casefold()
+                if len(chosen) < most and topic not in asked and len(question.answer) <= LONGEST:
+                    asked.add(topic)
                     chosen.append(question)
             found = [kind for kind in found if kind]
         return chosen
@@ -75,19 +80,23 @@ class Asker:
         )
         return (*always, self._compared, self._commonest, self._pixels) if self.alone else always
 
-    def _say(self, about: str, answer: str, **fields: str) -> Question:
-        return Question(about=about, text=say(self.dice, getattr(self.words, about), **fields), answer=answer)
+    def _say(self, about: str, answer: str, *, topic: str = "", **fields: str) -> Question:
+        text = say(self.dice, getattr(self.words, about), **fields)
+        return Question(about=about, text=text, answer=answer, topic=topic)
 
     def _counts(self) -> Iterator[Question]:
         if not self.facts.cut:
-            for kind, count in self.names.kinds.items() if len(self.facts.parts) > 1 else ():
-                yield self._say("count", str(count), things=plural(kind, self.wording))
+            for kind, count in self.names.kinds.items():
+                if count > 1:
+                    things = plural(kind, self.wording)
+                    yield self._say("count", str(count), topic=f"number of {things}", things=things)
 
     def _colored(self) -> Iterator[Question]:
         for kind, parts in self._colored_kinds():
             colors = self._by_color(parts)
-            for color, count in colors.items() if len(colors) > 1 else ():
-                yield self._say("count_color", str(count), color=color, things=plural(kind, self.wording))
+            for color, count in colors.items():
+                if 1 < count < len(parts):
+                    yield self._say("count_color", str(count), color=color, things=plural(kind, self.wording))
 
     def _by_color(self, parts: Sequence[Part]) -> Counter[str]:
         return Counter(color_name(part.color, self.wording) for part in parts)
@@ -124,7 +133,8 @@ class Asker:
     def _sizes(self) -> Iterator[Question]:
         for key, value in self.facts.sizes.items():
             if self._known(key):
-                yield self._say("whole_size", quantity(value, measure(key)[1]), measure=asked_for(key, value))
+                words, unit = measure(key)
+                yield self._say("whole_size", quantity(value, unit), topic=words, measure=asked_for(key, value))
         for part, phrase in self.names.named():
             for key, value in part.sizes.items():
                 if self._known(key) and number(value) not in phrase:  # "the hole Ø10" tells its diameter

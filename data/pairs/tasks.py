@@ -54,7 +54,7 @@ class PairTasks:
     """Drawn items → documents of pictures and code."""
 
     name = "pair_tasks"
-    version = 3  # a fault of a session costs no other document
+    version = 4  # no counts of one thing, nothing twice, no description that says nothing
 
     class Config(StageConfig, kw_only=True, tag="pair_tasks"):
         """Which documents an item gives. `seed`: of all that is drawn by chance, shares and words."""
@@ -172,7 +172,7 @@ class PairTasks:
         self._code(page, drawing, drawing.code, dice, loss=True)
         return page
 
-    def _description(self, drawing: Drawing, dice: Dice) -> Page:
+    def _description(self, drawing: Drawing, dice: Dice) -> Page | None:
         facts, words, code = drawing.sheet.facts, drawing.words.description, drawing.code
         given = dice.pick(("picture", "code", "both")) if code else "picture"
         first = drawing.pictures[0]
@@ -186,6 +186,8 @@ class PairTasks:
             shown=given != "code",
             alone=given != "code" and self._shown(drawing) == 1 and isinstance(first, Image),
         )
+        if not text:
+            return None
         page = self._page(drawing)
         page.say(say(dice, getattr(words.asked, given), **({} if given == "picture" else _named(drawing))))
         if given != "picture":
@@ -270,6 +272,8 @@ class PairTasks:
         self._code(page, drawing, change.code, dice, loss=False)
         self._show(page, drawing, dice, change)
         how = dice.pick(("told", "wanted", "find"))
+        if how == "told" and not change.enough:
+            how = "wanted"
         if how == "told":
             page.say(say(dice, words.told, instruction=change.instruction))
         else:

@@ -185,9 +185,23 @@ def load_wording(path: Path = DEFAULT) -> Wording:
     return load_yaml(path, Wording)
 
 
+AT_THE_START = {
+    "description": ("counts", "one"),
+    "questions": ("count", "count_color", "color", "which_color", "text"),
+}
+
+
 def of_clips(words: Wording) -> Wording:
-    """The same words where what is shown is a clip."""
-    return msgspec.convert(_renamed(msgspec.to_builtins(words)), Wording)
+    """The same words where what is shown is a clip. Its facts are its first frame's, and so it is said of them."""
+    made = _renamed(msgspec.to_builtins(words))
+    for task, kinds in AT_THE_START.items():
+        made[task] |= {kind: [_at_the_start(template) for template in made[task][kind]] for kind in kinds}
+    return msgspec.convert(made, Wording)
+
+
+def _at_the_start(template: str) -> str:
+    bare = template.rstrip(".?!\n")
+    return f"{bare} at the start{template[len(bare) :]}"
 
 
 def _renamed(value: Any) -> Any:

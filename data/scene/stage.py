@@ -64,7 +64,7 @@ class SceneDraw:
     """Bundles → drawn items, each by its engine: one sandboxed run a scene, meshes in a lasting guarded child."""
 
     name = "scene_draw"
-    version = 3  # needles of a cut solid make no lines
+    version = 4  # no change too faint to be seen; whether the report of a mistake suffices
 
     class Config(StageConfig, kw_only=True, tag="scene_draw"):
         """`kinds`: the engines that are opened; items of others are refused."""

@@ -34,6 +34,7 @@ _PAINTS = ("fill", "stroke", "stop-color")
 class Change:
     instruction: str
     root: Node | None = None  # when the tree itself was replaced
+    enough: bool = True  # of a bug: whether what is said leads to one right drawing
 
 
 Maker = Callable[[Node, Dice], Change | None]
@@ -312,7 +313,8 @@ def lost(root: Node, dice: Dice) -> Change | None:
     paint = _paint(place.node)
     word = _WORDS.get(place.node.tag, place.node.tag)
     coloured = f" of the colour {paint[1]}" if paint and paint[1] != "currentColor" else ""
-    return Change(f"{begun(word)}{coloured} is missing." if word != "path" else f"A part{coloured} is missing.")
+    kind = begun(word) if word != "path" else "A part"
+    return Change(f"{kind}{coloured} is missing.", enough=False)
 
 
 def shifted(root: Node, dice: Dice) -> Change | None:
@@ -320,7 +322,7 @@ def shifted(root: Node, dice: Dice) -> Change | None:
         return None
     direction = done[1].rpartition(" ")[2]
     said = {"right": "too far to the right", "left": "too far to the left", "up": "too high", "down": "too low"}
-    return Change(f"One part of the drawing lies {said[direction]}.")
+    return Change(f"One part of the drawing lies {said[direction]}.", enough=False)
 
 
 def covered(root: Node, dice: Dice) -> Change | None:
@@ -336,7 +338,7 @@ def cut_off(root: Node, dice: Dice) -> Change | None:
     x, y, width, height = _box(root)
     share = dice.pick([0.6, 0.7, 0.8])
     root.attributes["viewBox"] = " ".join(significant(v) for v in (x, y, width * share, height * share))
-    return Change("The drawing is too large for its frame: it is cut off on the right and at the bottom.")
+    return Change("The drawing is too large for its frame: it is cut off on the right and at the bottom.", enough=False)
 
 
 def upside_down(root: Node, dice: Dice) -> Change | None:

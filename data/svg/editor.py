@@ -73,6 +73,6 @@ def _made(code: str, dice: Dice, makers: tuple[Maker, ...]) -> Iterator[Edit]:
             changed = canonical(write(change.root or root))
             if changed and changed not in seen:
                 seen.add(changed)
-                yield Edit(instruction=change.instruction, code=changed)
+                yield Edit(instruction=change.instruction, code=changed, enough=change.enough)
         if len(seen) == before:
             return

@@ -41,7 +41,7 @@ class PageDraw:
     """Documents of page code → drawn items."""
 
     name = "page_draw"
-    version = 2
+    version = 3  # no change too faint to be seen
 
     class Config(StageConfig, kw_only=True, tag="page_draw"):
         """`desktop`, `phone`, `part`: of all pages, the share that is drawn so; a page that none falls on is drawn on a

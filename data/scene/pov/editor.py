@@ -145,7 +145,7 @@ def _too_large(whole: _Code, dice: Dice) -> Edit | None:
     value = number(slot.values[0] * (3.0 if large else 0.25))
     kind = KINDS[slot.owner]
     size = "large" if large else "small"
-    return Edit(instruction=f"{begun(kind)} is much too {size}.", code=_written(whole, slot, value))
+    return Edit(instruction=f"{begun(kind)} is much too {size}.", code=_written(whole, slot, value), enough=False)
 
 
 def _camera(whole: _Code, dice: Dice) -> Edit | None:
@@ -201,7 +201,7 @@ def _dark(whole: _Code, dice: Dice) -> Edit | None:
         return None
     slot = dice.pick(found)
     seen = "A light is missing: part of the scene is too dark." if len(found) > 1 else "The scene is too dark."
-    return Edit(instruction=seen, code=without(whole.code, slot.start, slot.end))
+    return Edit(instruction=seen, code=without(whole.code, slot.start, slot.end), enough=False)
 
 
 def _remove(whole: _Code, dice: Dice) -> Edit | None:
@@ -262,4 +262,4 @@ def _wrong_sign(whole: _Code, dice: Dice) -> Edit | None:
     values = tuple(-value if number == axis else value for number, value in enumerate(slot.values))
     kind = KINDS.get(slot.owner, slot.owner)
     code = _written(whole, slot, _vector(values))
-    return Edit(instruction=f"{begun(kind)} is not where it should be.", code=code)
+    return Edit(instruction=f"{begun(kind)} is not where it should be.", code=code, enough=False)

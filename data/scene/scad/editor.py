@@ -158,7 +158,7 @@ def _missing(whole: _Code, dice: Dice) -> Edit | None:
     if len(found) < 2:
         return None
     slot = dice.pick(found)
-    return Edit(instruction="A part is missing.", code=without(whole.code, slot.start, slot.end))
+    return Edit(instruction="A part is missing.", code=without(whole.code, slot.start, slot.end), enough=False)
 
 
 def _swapped(whole: _Code, dice: Dice) -> Edit | None:
@@ -183,7 +183,7 @@ def _wrong_sign(whole: _Code, dice: Dice) -> Edit | None:
     axis = dice.pick([at for at, value in enumerate(slot.values) if value])
     values = tuple(-value if at == axis else value for at, value in enumerate(slot.values))
     seen = "A part is not where it should be." if slot.owner == "translate" else "A part is turned the wrong way."
-    return Edit(instruction=seen, code=whole.written(slot, _list(values)))
+    return Edit(instruction=seen, code=whole.written(slot, _list(values)), enough=False)
 
 
 def _wrong_size(whole: _Code, dice: Dice) -> Edit | None:
@@ -193,4 +193,5 @@ def _wrong_size(whole: _Code, dice: Dice) -> Edit | None:
     slot, large = dice.pick(found), dice.pick((True, False))
     value = number(slot.values[0] * (3.0 if large else 0.3))
     what = begun(slot.owner) if slot.owner else f"What `{slot.name}` measures"
-    return Edit(instruction=f"{what} is much too {'large' if large else 'small'}.", code=whole.written(slot, value))
+    seen = f"{what} is much too {'large' if large else 'small'}."
+    return Edit(instruction=seen, code=whole.written(slot, value), enough=False)

@@ -211,5 +211,5 @@ def _bugs(drawn: Drawn, dice: Dice) -> list[Edit]:
     at = dice.below(len(molecule.bonds))
     bonds = tuple(bond for n, bond in enumerate(molecule.bonds) if n != at)
     code = draw(replace(drawn, molecule=msgspec.structs.replace(molecule, bonds=bonds))).svg
-    found.append(Edit(instruction="A bond is missing.", code=code))
+    found.append(Edit(instruction="A bond is missing.", code=code, enough=False))
     return dice.shuffled(found)

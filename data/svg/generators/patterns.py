@@ -40,12 +40,13 @@ def make(dice: Dice) -> Made:
     shapes = dice.sample(_SHAPES, dice.between(1, 3))
     colors = dice.sample(sorted(NAMED), dice.between(2, 4))
     empty = dice.pick([0, 0, 20, 40])
-    cells = tuple(
-        tuple(None if dice.below(100) < empty else (dice.pick(shapes), dice.pick(colors)) for _ in range(columns))
-        for _ in range(rows)
-    )
-    if all(cell is None for row in cells for cell in row):
-        cells = (((shapes[0], colors[0]), *cells[0][1:]), *cells[1:])
+    while True:
+        cells = tuple(
+            tuple(None if dice.below(100) < empty else (dice.pick(shapes), dice.pick(colors)) for _ in range(columns))
+            for _ in range(rows)
+        )
+        if all(any(line) for line in (*cells, *zip(*cells, strict=True))):
+            break  # a row or column that nobody sees could not be counted
     pattern = Pattern(cells, 40.0, dice.pick([0.5, 0.6, 0.7, 0.8]))
     return draw(pattern).with_changes(_edits(pattern, dice, colors), _bugs(pattern, dice, colors))
 
@@ -101,10 +102,12 @@ def _bugs(pattern: Pattern, dice: Dice, colors: list[str]) -> list[Edit]:
     assert cell is not None
     wrong = dice.pick([color for color in sorted(NAMED) if color != cell[1]])
     said = f"A {cell[0]} that should be {cell[1]} is {wrong}."
-    found = [Edit(instruction=said, code=_code(pattern, row, column, (cell[0], wrong)))]
+    alike = any((cell[0], wrong) in row for row in pattern.cells)  # then nobody can tell which of them is meant
+    found = [Edit(instruction=said, code=_code(pattern, row, column, (cell[0], wrong)), enough=not alike)]
     if len(filled) > 1:
         said = f"{begun(cell[1])} {cell[0]} is missing."
-        found.append(Edit(instruction=said, code=_code(pattern, row, column, None)))
+        only = len(filled) == len(pattern.cells) * len(pattern.cells[0])  # the one empty place
+        found.append(Edit(instruction=said, code=_code(pattern, row, column, None), enough=only))
     return found
 
 

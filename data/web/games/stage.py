@@ -27,7 +27,7 @@ class GameDraw:
     """A page, alone or in a bundle with its files → drawn item. Each page runs in a browser process of its own."""
 
     name = "game_draw"
-    version = 1
+    version = 2  # no change too faint to be seen
 
     class Config(StageConfig, kw_only=True, tag="game_draw"):
         """A clip has `seconds` × `fps` frames, of a window `width` × `height` (pages of our generator: their canvas's).

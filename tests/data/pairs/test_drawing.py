@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.data.pairs.blocks import BlocksEngine
+from tests.data.pairs.blocks import HEX, BlocksEngine
 from tests.data.pairs.conftest import VIEWS
 from trivium.data.pairs.drawing import Drawer, DrawRules
 from trivium.data.pairs.item import sheet_of
@@ -129,6 +129,34 @@ def test_how_unlike_two_pictures_are_is_seen_in_the_same_look(drawer):
     assert looker.look(png(pixels)).unlike == 1.0
     assert looker.look(png(pixels), beside=png(other)).unlike == 0.05
     assert looker.look(png(pixels), beside=png(pixels[1:])).unlike == 1.0
+
+
+def test_how_far_two_pictures_differ_is_the_most_of_any_square(drawer):
+    dice = np.random.default_rng(0)
+    for height, width in ((40, 50), (9, 30), (600, 20)):
+        one = dice.integers(0, 256, (height, width, 3), np.uint8)
+        other = one.copy()
+        other[-7:, -8:] = 255 - other[-7:, -8:]
+        far = np.abs(one.astype(int) - other).max(axis=-1)
+        side = min(16, height, width)
+        squares = np.lib.stride_tricks.sliding_window_view(far, (side, side)).mean(axis=(2, 3))
+        assert drawer._looker.look(png(one), beside=png(other)).contrast == round(squares.max() / 255, 6)
+    assert drawer._looker.look(png(one)).contrast == 1.0
+    assert drawer._looker.look(png(one), beside=png(one)).contrast == 0.0
+    assert drawer._looker.look(png(one), beside=png(one[1:])).contrast == 1.0
+
+
+def test_a_change_too_faint_to_be_seen_is_none(drawer, monkeypatch):
+    before = drawer.views(CODE, {}, {"the whole": VIEWS["the whole"]})
+    monkeypatch.setitem(HEX, "faint", "#f7f7f7")
+    with pytest.raises(GuardError, match="no square of 16 pixels") as caught:
+        drawer.views(f"{CODE}\nfaint 50 45 12 12", {}, {"the whole": VIEWS["the whole"]}, before=before)
+    assert caught.value.reason == "unchanged"
+    monkeypatch.setitem(HEX, "faint", "#f4f4f4")
+    faint = f"{CODE}\nfaint 50 50 30 30"
+    assert drawer.views(faint, {}, {"the whole": VIEWS["the whole"]}, before=before)[0].look.unlike > 0.08
+    thin = f"{CODE}\nblack 50 5 1 45"
+    assert drawer.views(thin, {}, {"the whole": VIEWS["the whole"]}, before=before)
 
 
 def test_broken_pictures_and_bombs_are_refused(drawer):

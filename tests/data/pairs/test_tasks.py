@@ -7,12 +7,15 @@ from hypothesis import strategies as st
 
 from tests.data.pairs.blocks import BlocksEditor
 from tests.data.pairs.conftest import VIEWS
+from trivium.data.longcontext.dice import Dice
+from trivium.data.pairs.description import describe
 from trivium.data.pairs.editor import EDITORS
 from trivium.data.pairs.engine import engine
 from trivium.data.pairs.item import SHEET, sheet_of
+from trivium.data.pairs.questions import Asker
 from trivium.data.pairs.session import SessionRules, replacements
 from trivium.data.pairs.tasks import PairTasks, TaskShares
-from trivium.data.pairs.wording import DEFAULT
+from trivium.data.pairs.wording import DEFAULT, load_wording, of_clips
 from trivium.data.records import Text, Video, finish, source_id
 from trivium.data.shards import Manifest, write_set
 from trivium.data.shards.verify import verify
@@ -84,6 +87,37 @@ def test_the_code_of_a_task_is_learnt_where_it_is_the_answer(item):
         assert change[2].code not in learnt("bug_fix")
         assert change[0].code in learnt("edit") or f"{change[0].instruction}\n" in learnt("edit")
         assert CODE not in learnt("edit") | learnt("questions") | learnt("description")
+
+
+def test_a_report_that_does_not_suffice_never_stands_without_the_picture_that_was_meant(item):
+    def forms(enough):
+        sheet = sheet_of(item)
+        changes = tuple(msgspec.structs.replace(change, enough=enough) for change in sheet.changes)
+        changed = msgspec.json.encode(msgspec.structs.replace(sheet, changes=changes))
+        draft = msgspec.structs.replace(item, media={**item.media, SHEET: changed})
+        for seed in range(24):
+            page = made(draft, seed=seed)["bug_fix"]
+            segments = page.document.segments
+            mended = next(n for n, one in enumerate(segments) if isinstance(one, Text) and one.text == CODE)
+            shown = {page.media[one.media] for one in segments[:mended] if not isinstance(one, Text)}
+            meant = {item.media[one.media] for one in item.document.segments if not isinstance(one, Text)}
+            yield meant <= shown
+
+    assert set(forms(True)) == {True, False}
+    assert set(forms(False)) == {True}
+
+
+def test_what_is_seen_of_a_clip_is_told_of_its_start(item):
+    words = load_wording()
+    moving = of_clips(words)
+    facts = sheet_of(item).facts
+    for seed in range(12):
+        text = describe(facts, 100, 100, moving, Dice(seed), code="", shown=True, alone=False)
+        assert re.search(r"3 rectangles( in it)? at the start\.", text)
+        for one in Asker(facts, 100, 100, moving, Dice(seed), alone=False).questions(50):
+            told = one.about in ("count", "count_color", "color", "which_color", "text")
+            assert one.text.endswith(" at the start?" if "?" in one.text else " at the start.") == told, one.text
+    assert not any("at the start" in text for text in (*words.description.counts, *words.questions.count))
 
 
 def test_a_task_taken_out_changes_no_other(item):

@@ -1,6 +1,7 @@
 """POV-Ray: pictures, what our own rays say of them, and what is refused."""
 
 import io
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -217,6 +218,9 @@ def test_edits_do_what_their_words_say(kind: str) -> None:
     assert "A sphere is much too large." in seen
     bugs = list(islice(editor.bugs(made.code, facts, Dice(2)), 40))
     assert len({bug.instruction for bug in bugs}) >= 3
+    vague = re.compile("missing|much too|where it should be|turned the wrong way|too dark")
+    assert all(bug.enough == (vague.search(bug.instruction) is None) for bug in bugs)
+    assert {bug.enough for bug in bugs} == {True, False}
     assert all(bug.code != made.code for bug in bugs)
 
 

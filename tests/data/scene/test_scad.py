@@ -1,6 +1,7 @@
 """OpenSCAD: solids, flat drawings, what the evaluated tree says, changes, and what is refused."""
 
 import io
+import re
 import time
 from itertools import islice
 
@@ -137,6 +138,9 @@ def test_edits_say_what_they_change() -> None:
     assert {edit.instruction.split()[0] for edit in edits} >= {"Change", "Add", "Draw"}
     bugs = list(islice(editor.bugs(made.code, facts, Dice(2)), 40))
     assert len({bug.instruction for bug in bugs}) >= 4
+    vague = re.compile("missing|much too|where it should be|turned the wrong way|too dark")
+    assert all(bug.enough == (vague.search(bug.instruction) is None) for bug in bugs)
+    assert {bug.enough for bug in bugs} == {True, False}
     swapped = [bug for bug in bugs if "solid bodies" in bug.instruction]
     assert swapped
     assert all(bug.code.count("union") == made.code.count("union") + 1 for bug in swapped)

@@ -1,5 +1,6 @@
 """Edits and mistakes: canonical code, another picture's code, words that name what was changed, the same every time."""
 
+import re
 from itertools import islice
 
 import pytest
@@ -50,6 +51,14 @@ def test_a_drawing_that_has_every_colour_offers_other_changes() -> None:
     found = list(islice(SvgEditor().edits(code, Facts(what="a drawing"), Dice(1)), 60))
     assert len(found) == 60
     assert not any(edit.instruction.startswith("Change everything") for edit in found)
+
+
+def test_the_report_of_a_mistake_suffices_unless_it_leaves_open_what_was_there() -> None:
+    found = list(islice(SvgEditor().bugs(CODE, Facts(what="a drawing"), Dice(1)), 40))
+    for bug in found:
+        vague = re.search(r"is missing|lies too|too large for its frame", bug.instruction)
+        assert bug.enough == (vague is None), bug.instruction
+    assert {bug.enough for bug in found} == {True, False}
 
 
 def test_words_say_exactly_what_becomes_of_the_code() -> None:

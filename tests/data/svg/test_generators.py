@@ -15,7 +15,7 @@ from trivium.data.stage import Draft, Raw
 from trivium.data.svg.draw import SvgDraw
 from trivium.data.svg.editor import canonical
 from trivium.data.svg.engine import SvgEngine, settings
-from trivium.data.svg.generators import KINDS, maker, maps, molecules
+from trivium.data.svg.generators import KINDS, maker, maps, molecules, patterns
 from trivium.data.svg.generators.canvas import Made
 from trivium.pipelines.corpora.sources import Place
 from trivium.pipelines.corpora.svg import SvgGenerated
@@ -125,6 +125,45 @@ def test_no_map_has_a_country_across_it_or_a_line_along_its_edge(engine: SvgEngi
     shown = maps.draw(maps.Map("Southern Africa", (("Lesotho", "#ff0000"), ("South Africa", "#0000ff")), sea=True))
     seen = engine.locate(canonical(shown.svg), settings(448))
     assert all(any(mark in seen for mark in marks) for marks in shown.marks)
+
+
+def test_every_row_and_column_of_a_grid_holds_a_shape() -> None:
+    seen = 0
+    for index in range(300):
+        facts = maker("patterns")(Dice("test", index)).facts
+        said = re.fullmatch(r"a grid of shapes with (\d+) rows and (\d+) columns", facts.what)
+        if said is None:
+            continue
+        places = [re.search(r"row (\d+), column (\d+)", part.name) for part in facts.parts]
+        for at in (1, 2):
+            assert {int(found[at]) for found in places if found} == set(range(1, int(said[at]) + 1)), index
+        seen += len(facts.parts) < int(said[1]) * int(said[2])
+    assert seen > 20, "grids with empty cells are still drawn"
+
+
+def test_the_report_of_a_grid_s_mistake_suffices_only_where_one_place_fits() -> None:
+    seen = set()
+    for index in range(200):
+        made = maker("patterns")(Dice("test", index))
+        places = re.findall(r"\d+", made.facts.what)
+        cells = [(part.kind, part.color) for part in made.facts.parts]
+        for bug in made.bugs if places else ():
+            found = re.fullmatch(r"An? (\w+) that should be \w+ is (\w+)\.", bug.instruction)
+            if found:
+                fits = 1 + cells.count((found[1], patterns.NAMED[found[2]]))
+            else:
+                fits = 1 + int(places[0]) * int(places[1]) - len(cells)
+            assert bug.enough == (fits == 1), (index, bug.instruction)
+            seen.add((bool(found), bug.enough))
+    assert len(seen) == 4
+
+
+def test_the_questions_of_a_flow_chart_are_counted_once() -> None:
+    for index in range(20):
+        facts = maker("flow")(Dice("test", index)).facts
+        assert not any("question" in key for key in facts.sizes)
+        asked = sum(part.text.endswith("?") for part in facts.parts if part.kind == "diamond")
+        assert asked == sum(part.text.endswith("?") for part in facts.parts)
 
 
 def test_a_pie_is_whole_and_a_circuit_adds_up() -> None:
