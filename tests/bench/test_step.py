@@ -73,6 +73,7 @@ def test_gaps_are_what_no_stream_covers_and_say_what_the_host_did(step):
             step,
             *launched("a", 1, 2, 5, 95),
             *launched("b", 2, 3, 50, 150),  # another stream, until 200
+            *launched("d", 4, 4, 60, 10),  # a third, done long before
             event("aten::item", "cpu_op", 150, 350),
             event("cudaStreamSynchronize", "cuda_runtime", 160, 50),
             event("aten::pad", "cpu_op", 250, 230),
