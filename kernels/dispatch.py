@@ -12,7 +12,7 @@ import os
 import torch
 from torch import Tensor
 
-__all__ = ["KERNELS_VARIABLE", "tell_again", "use_triton"]
+__all__ = ["KERNELS_VARIABLE", "takes_gluon", "tell_again", "use_triton"]
 
 KERNELS_VARIABLE = "TRIVIUM_KERNELS"
 _LOG = logging.getLogger(__name__)
@@ -22,6 +22,18 @@ _DTYPES = (torch.float32, torch.bfloat16)
 @functools.cache
 def _triton_is_here() -> bool:
     return importlib.util.find_spec("triton") is not None
+
+
+@functools.cache
+def _is_hopper(device: torch.device) -> bool:
+    if device.type != "cuda" or torch.cuda.get_device_capability(device)[0] != 9:
+        return False
+    return importlib.util.find_spec("triton.experimental.gluon") is not None
+
+
+def takes_gluon(device: torch.device) -> bool:
+    """Whether kernels for Hopper run: this is one, this Triton has Gluon, and not `TRIVIUM_KERNELS=portable`."""
+    return os.environ.get(KERNELS_VARIABLE) != "portable" and _is_hopper(device)
 
 
 @functools.cache

@@ -5,8 +5,6 @@ sources and two numbers a source and token. N sources, T tokens, W model width, 
 """
 
 import functools
-import importlib.util
-import os
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -20,7 +18,7 @@ from trivium.kernels.ahead import rehearse
 from trivium.kernels.attnres.shared import buffers, owners
 from trivium.kernels.attnres.triton_backward import backward, columns, scalars
 from trivium.kernels.attnres.triton_forward import forward
-from trivium.kernels.dispatch import KERNELS_VARIABLE
+from trivium.kernels.dispatch import takes_gluon
 
 __all__ = ["Launch", "TritonAttnRes", "plan", "run_backward", "run_forward"]
 
@@ -55,18 +53,6 @@ def plan(width: int, *, gradient: bool) -> Launch:
     return Launch(max(1, 1024 // columns), columns, 4)
 
 
-@functools.cache
-def _hopper(device: torch.device) -> ModuleType | None:
-    """The launches for Hopper, if the device and Triton have what they need."""
-    if device.type != "cuda" or torch.cuda.get_device_capability(device)[0] != 9:
-        return None
-    if importlib.util.find_spec("triton.experimental.gluon") is None:
-        return None
-    from trivium.kernels.attnres import gluon_launch
-
-    return gluon_launch
-
-
 def _ringed(sources: tuple[Tensor, ...], others: tuple[Tensor, ...] = ()) -> ModuleType | None:
     """Hopper's launches, where these tensors fit them."""
     width = sources[0].shape[-1]
@@ -75,7 +61,11 @@ def _ringed(sources: tuple[Tensor, ...], others: tuple[Tensor, ...] = ()) -> Mod
     tensors = (*sources, *others)
     if not all(x.dtype == torch.bfloat16 and x.is_contiguous() and x.data_ptr() % 16 == 0 for x in tensors):
         return None
-    return None if os.environ.get(KERNELS_VARIABLE) == "portable" else _hopper(sources[0].device)
+    if not takes_gluon(sources[0].device):
+        return None
+    from trivium.kernels.attnres import gluon_launch
+
+    return gluon_launch
 
 
 def run_forward(

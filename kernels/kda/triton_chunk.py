@@ -5,9 +5,6 @@ Nothing of the forward is kept but its operands: factors of the chunks, states a
 D documents, T tokens in the row, H heads, K key width, V value width.
 """
 
-import functools
-import importlib.util
-import os
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from trivium.kernels.dispatch import KERNELS_VARIABLE
+from trivium.kernels.dispatch import takes_gluon
 from trivium.kernels.kda import segment_passes, segment_plan, triton_launch
 from trivium.kernels.kda.factors import Operands
 from trivium.kernels.kda.plan import ChunkPlan
@@ -25,25 +22,15 @@ __all__ = ["TritonKDA", "launcher"]
 HOPPER_BOUND = -5.4  # 16 rows at this log decay, counted from their middle, stay within fp32 with room for a product
 
 
-@functools.cache
-def _hopper(device: torch.device) -> ModuleType | None:
-    """The kernels for Hopper, where this is one and this Triton has Gluon."""
-    if device.type != "cuda" or torch.cuda.get_device_capability(device)[0] != 9:
-        return None
-    if importlib.util.find_spec("triton.experimental.gluon") is None:
-        return None
-    from trivium.kernels.kda import gluon_launch
-
-    return gluon_launch
-
-
 def launcher(x: Operands) -> ModuleType:
     """Hopper's kernels or the portable ones (also by `TRIVIUM_KERNELS=portable`); both have the same steps."""
     q = x.q_THK
     special = q.dtype == torch.bfloat16 and q.shape == x.v_THV.shape and x.lower_bound >= HOPPER_BOUND
-    if not special or os.environ.get(KERNELS_VARIABLE) == "portable":
+    if not special or not takes_gluon(q.device):
         return triton_launch
-    return _hopper(q.device) or triton_launch
+    from trivium.kernels.kda import gluon_launch
+
+    return gluon_launch
 
 
 class TritonKDA(torch.autograd.Function):
