@@ -1,10 +1,14 @@
 """Shared by the operators' tests: poisoned buffers, seeded operands, relative errors of outputs and gradients."""
 
 import importlib.util
+import multiprocessing
 import os
+import runpy
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,6 +16,7 @@ from torch import Tensor
 
 Make = Callable[..., Tensor]
 Compare = Callable[..., None]
+InRanks = Callable[..., list[Any]]
 Waits = Callable[[str], AbstractContextManager[None]]
 DRAWS = torch.Generator()
 
@@ -44,6 +49,30 @@ def poisoned() -> Iterator[None]:
     yield
     torch.set_deterministic_debug_mode(before[0])
     torch.utils.deterministic.fill_uninitialized_memory = before[1]
+
+
+@pytest.fixture
+def in_ranks(tmp_path: Path) -> InRanks:
+    """in_ranks(script, ranks, row): what each rank left in `RANK.pt`, by its own process over the folder's `row.pt`.
+
+    The script, beside this file, finds (rank, `told`, the folder) in ARGUMENTS; `told` is the number of ranks.
+    """
+
+    def run(script: str, ranks: int, row: dict[str, Any], told: object = None) -> list[Any]:
+        torch.save(row, tmp_path / "row.pt")
+        path, context = str(Path(__file__).with_name(script)), multiprocessing.get_context("forkserver")
+        processes = []
+        for rank in range(ranks):
+            arguments = {"ARGUMENTS": (rank, told or ranks, str(tmp_path))}
+            processes.append(context.Process(target=runpy.run_path, args=(path, arguments), daemon=True))
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join(120)
+            assert process.exitcode == 0
+        return [torch.load(tmp_path / f"{rank}.pt") for rank in range(ranks)]
+
+    return run
 
 
 @pytest.fixture(scope="session")

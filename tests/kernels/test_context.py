@@ -1,9 +1,6 @@
 """A layer's convolution and KDA over several processes, documents across their borders: the results of one process."""
 
-import multiprocessing
-import runpy
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 import torch
@@ -32,26 +29,14 @@ def whole(row):
 
 
 @pytest.mark.parametrize("ranks", LAYOUTS)
-def test_shares_of_a_row_equal_the_row(make, borders, tmp_path, ranks):
+def test_shares_of_a_row_equal_the_row(make, borders, in_ranks, ranks):
     T, channels = sum(LAYOUTS[ranks]), H * (2 * K + V)
     sizes = {"x": (T, channels), "gate": (T, H, K), "beta": (T, H), "weight": (channels, 4), "A": (H,), "bias": (H, K),
              "do": (T, H, V)}  # fmt: skip
     row = {name: make(*size).detach() for name, size in sizes.items()}
     row["gate"] -= 5  # slow decay: what enters a share is felt at its end
     row |= {"cu_seqlens": borders(LAYOUTS[ranks]), "sizes": (H, K, V)}
-    torch.save(row, tmp_path / "row.pt")
-    context = multiprocessing.get_context("forkserver")
-    script = str(Path(__file__).with_name("context_rank.py"))
-    processes = [
-        context.Process(target=runpy.run_path, args=(script, {"ARGUMENTS": (rank, ranks, str(tmp_path))}), daemon=True)
-        for rank in range(ranks)
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(120)
-        assert process.exitcode == 0
-    shares = list(zip(*(torch.load(tmp_path / f"{rank}.pt") for rank in range(ranks)), strict=True))
+    shares = list(zip(*in_ranks("context_rank.py", ranks, row), strict=True))
     found = [torch.cat(parts) for parts in shares[:4]] + [sum(parts) for parts in shares[4:]]
     for name, a, b in zip(("o", "x", "gate", "beta", "weight", "A", "bias"), found, whole(row), strict=True):
         torch.testing.assert_close(a, b, msg=lambda text, name=name: f"{name}: {text}")

@@ -1,9 +1,5 @@
 """MLA over several processes, documents across their borders: the results of one process."""
 
-import multiprocessing
-import runpy
-from pathlib import Path
-
 import pytest
 import torch
 from torch.nn import functional as F
@@ -28,7 +24,7 @@ def whole(row):
 
 
 @pytest.mark.parametrize(("ranks", "gated"), [(2, True), (3, False)])
-def test_shares_of_a_row_equal_the_row(make, borders, tmp_path, ranks, gated):
+def test_shares_of_a_row_equal_the_row(make, borders, in_ranks, ranks, gated):
     T = sum(LAYOUTS[ranks])
     sizes = {"q": (T, H, N + R), "c": (T, L), "extra": (T, R), "gate": (T, H, V), "up": (H * (N + V), L),
              "do": (T, H, V)}  # fmt: skip
@@ -36,19 +32,7 @@ def test_shares_of_a_row_equal_the_row(make, borders, tmp_path, ranks, gated):
     row["q"][..., N:] = 1 + row["q"][..., N:].abs()
     row["extra"] = -60 - row["extra"].abs()  # all logits are negative: a row of zeros in their place would be seen
     row |= {"cu_seqlens": borders(LAYOUTS[ranks]), "gated": gated}
-    torch.save(row, tmp_path / "row.pt")
-    context = multiprocessing.get_context("forkserver")
-    script = str(Path(__file__).with_name("mla_context_rank.py"))
-    processes = [
-        context.Process(target=runpy.run_path, args=(script, {"ARGUMENTS": (rank, ranks, str(tmp_path))}), daemon=True)
-        for rank in range(ranks)
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(120)
-        assert process.exitcode == 0
-    o, row_max, *parts, up = zip(*(torch.load(tmp_path / f"{rank}.pt") for rank in range(ranks)), strict=True)
+    o, row_max, *parts, up = zip(*in_ranks("mla_context_rank.py", ranks, row), strict=True)
     found = [torch.cat(o), torch.stack(row_max).amax(0), *(torch.cat(part) for part in parts), sum(up)]
     assert len(found) == (7 if gated else 6)
     for i, (a, b) in enumerate(zip(found, whole(row), strict=True)):

@@ -1,10 +1,7 @@
 """The head's loss with a vocabulary over several processes: the results of one process, however uneven the shards."""
 
 import importlib.util
-import multiprocessing
 import os
-import runpy
-from pathlib import Path
 
 import pytest
 import torch
@@ -26,28 +23,14 @@ def whole(row, kind):
 
 
 @pytest.mark.parametrize("ranks", SIZES)
-def test_shards_of_a_vocabulary_equal_the_whole(make, tmp_path, ranks):
+def test_shards_of_a_vocabulary_equal_the_whole(make, in_ranks, ranks):
     targets = torch.arange(T) * 7 % V
     targets[::4] = IGNORE
     row = {
         "hidden": make(T, D).detach(), "weight": make(V, D).detach(), "targets": targets, "z_loss": Z_LOSS,
         "weights": torch.arange(T) % 3 * 0.25, "count": int((targets != IGNORE).sum()),
     }  # fmt: skip
-    torch.save(row, tmp_path / "row.pt")
-    context = multiprocessing.get_context("forkserver")
-    script = str(Path(__file__).with_name("head_rank.py"))
-    processes = [
-        context.Process(
-            target=runpy.run_path, args=(script, {"ARGUMENTS": (rank, SIZES[ranks], str(tmp_path))}), daemon=True
-        )
-        for rank in range(ranks)
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(120)
-        assert process.exitcode == 0
-    found = [torch.load(tmp_path / f"{rank}.pt") for rank in range(ranks)]
+    found = in_ranks("head_rank.py", ranks, row, SIZES[ranks])
     names = [f"{kind} {dtype}" for dtype in (torch.float64, torch.float32) for kind in ("summed", "single")]
     if importlib.util.find_spec("triton") and os.environ.get("TRITON_INTERPRET") == "1":
         names += ["summed triton", "single triton"]
